@@ -1,0 +1,23 @@
+"""Kernel machines as convex programs: primal, dual, and a proof of optimality."""
+
+from kernelqp import losses
+from kernelqp.certificate import Candidate, Certificate, certify
+from kernelqp.check import assert_kkt, check_kkt
+from kernelqp.compare import Comparison, compare
+from kernelqp.errors import (
+    InputError,
+    KernelQPError,
+    NotCertified,
+    SolverError,
+    Status,
+)
+from kernelqp.formulation import Formulation
+from kernelqp.gram import Gram
+from kernelqp.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
+from kernelqp.kkt import KKTReport
+from kernelqp.methods import HardMarginSVM, SoftMarginSVM
+from kernelqp.risk import Function, Offset, RegularizedRisk
+from kernelqp.solution import Infeasible, Solution
+from kernelqp.support import Support
+
+__version__ = "0.1.0"

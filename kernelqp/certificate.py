@@ -1,0 +1,301 @@
+"""The judge: how good a candidate is, from numbers alone.
+
+    candidate (β from multipliers, f from variables, θ)  →  feasible points  →  D <= optimum <= P
+
+The certificate never evaluates a cvxpy expression and never reads a solver's status: a wrong model
+or a wrong solver cannot certify itself. The blame is taken before any repair, in four terms:
+
+    stationarity      1/2 ‖f − f_β‖²
+    complementarity   Σ c_i FY_i,  FY the Fenchel-Young residual at β moved onto its domain
+    domain            Σ dist(β_i, its domain) max(1, |1 − z_i|)
+    balance           Σ |B'β − d| max(1, |θ|)
+
+Source: Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.1; Rifkin & Lippert (2007).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernelqp.elbow import elbow_solve
+from kernelqp.errors import InputError
+from kernelqp.repair import (
+    EPS,
+    best_offset,
+    domain_of,
+    imbalance,
+    repair_dual,
+    repair_primal,
+)
+from kernelqp.risk import Function
+
+if TYPE_CHECKING:
+    from kernelqp._types import Vector
+    from kernelqp.risk import RegularizedRisk
+
+POLISHED = 1e-15  # a point is off by the square root of its gap: short of rounding, polish it
+ROUNDING = 1e-10  # a gap more negative than this is no rounding: K is not PSD, or figures are lost
+BAND = 1e-3  # in units of a margin: rows this near to a kink have a multiplier left open
+TERMS = ("stationarity", "complementarity", "domain", "balance")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Candidate:
+    """What a solver, or anybody, claims: nothing here has been checked.
+
+    ``beta`` (n,) are the dual coefficients β = −u (not g: β / −c can leave the domain by one
+    rounding), ``function`` is the primal f, ``theta`` (m,) the offsets. What was not given is None.
+    """
+
+    beta: Vector | None = None
+    function: Function | None = None
+    theta: Vector | None = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Certificate:
+    """A two-sided bound on the optimum and where the gap comes from; values in the method's unit.
+
+    Attributes
+    ----------
+    primal_value, dual_value : float
+        P and D at the repaired, feasible points: D <= optimum <= P.
+    gap, relative_gap : float
+        P − D, and the gap over max(|P|, |D|, min(P at f = 0, s²/mean K_ii)); 0/0 is 0.
+    tol : float
+        What ``relative_gap`` was compared with.
+    stationarity, domain, balance : float
+        The blame of the candidate before its repair, in the unit of the objective.
+    complementarity : Vector, shape (n,)
+        The same, row by row of the caller's data.
+    repair : float
+        How far the reported side was moved: ‖f_repaired − f‖.
+    certified : bool
+        relative_gap <= tol.
+    """
+
+    primal_value: float
+    dual_value: float
+    gap: float
+    relative_gap: float
+    tol: float
+    stationarity: float
+    complementarity: Vector
+    domain: float
+    balance: float
+    repair: float
+    certified: bool
+
+    @property
+    def blame(self) -> str:
+        """The name of the largest of the four terms."""
+        terms = (self.stationarity, float(self.complementarity.sum()), self.domain, self.balance)
+        return TERMS[int(np.argmax(terms))]
+
+    def __str__(self) -> str:
+        word = "certified" if self.certified else "not certified"
+        return (
+            f"{word}: {self.dual_value:.10g} <= optimum <= {self.primal_value:.10g}, "
+            f"relative gap {self.relative_gap:.1e} (tol {self.tol:.0e}), "
+            f"largest term {self.blame}"
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Verdict:
+    """The certificate with the feasible points it speaks of, in the risk's rows."""
+
+    certificate: Certificate
+    beta: Vector
+    function: Function
+    theta: Vector
+
+
+def certify(risk: RegularizedRisk, candidate: Candidate, side: str, tol: float) -> Verdict:
+    """Repair a candidate, bound the optimum from both sides, and say where the gap comes from.
+
+    Parameters
+    ----------
+    risk : RegularizedRisk
+        The problem, centred where its intercept is free.
+    candidate : Candidate
+        At least one of β and f.
+    side : str
+        "primal" or "dual": the side whose repaired point is reported.
+    tol : float
+        The relative gap that is good enough.
+    """
+    beta0, function0, theta0 = complete(risk, candidate)
+    terms = blame(risk, beta0, function0, theta0)
+    beta = repair_dual(risk, beta0, theta0)
+    point = _report(risk, side, beta, function0, theta0)
+    if relative_gap(risk, point.primal, point.dual) > POLISHED:
+        beta, theta = elbow_solve(risk, beta, point.theta)
+        point = _better(side, point, _report(risk, side, beta, function0, theta))
+        if side == "primal":
+            solved = _written_like(risk, function0, beta)
+            point = _better(side, point, _report(risk, side, beta, solved, theta))
+    relative = relative_gap(risk, point.primal, point.dual)
+    certificate = Certificate(
+        primal_value=point.primal,
+        dual_value=point.dual,
+        gap=point.primal - point.dual,
+        relative_gap=relative,
+        tol=tol,
+        stationarity=terms[0],
+        complementarity=terms[1],
+        domain=terms[2],
+        balance=terms[3],
+        repair=_distance(risk, function0, point.function),
+        certified=bool(-ROUNDING <= relative <= tol),
+    )
+    return Verdict(certificate, point.beta, point.function, point.theta)
+
+
+def complete(risk: RegularizedRisk, candidate: Candidate) -> tuple[Vector, Function, Vector]:
+    """Fill in what a candidate does not say: β from f, f from β, θ as the best one."""
+    beta, function, theta = candidate.beta, candidate.function, candidate.theta
+    if function is None:
+        if beta is None:
+            raise InputError("a candidate needs beta or a function; got neither")
+        function = risk.function(beta)
+    if theta is None:
+        theta = offset_at(risk, function, np.zeros(risk.offset.price.size))
+    if beta is None:
+        beta = dual_from_primal(risk, function, theta)
+    return np.nan_to_num(beta), function, np.nan_to_num(theta)
+
+
+def dual_from_primal(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:
+    """Return β = −c ℓ'(p): the middle of the slopes near p, so that rows at a kink stay free."""
+    low, high = domain_of(risk)
+    if function.beta is not None:
+        return np.clip(function.beta, low, high)
+    p = risk.predictions(function, theta)
+    if risk.loss.hard:
+        z = risk.targets * p
+        return risk.targets * (z <= z.min() + BAND) / max(risk.gram.mean_diagonal, EPS)
+    band = BAND * _target_unit(risk)
+    steepest = risk.loss.slopes(risk.targets, p + band)[1]
+    flattest = risk.loss.slopes(risk.targets, p - band)[0]
+    return np.clip(-risk.costs * 0.5 * (steepest + flattest), low, high)
+
+
+def blame(
+    risk: RegularizedRisk, beta: Vector, function: Function, theta: Vector
+) -> tuple[float, Vector, float, float]:
+    """Return stationarity, complementarity by row, domain and balance of an unrepaired candidate."""
+    low, high = domain_of(risk)
+    inside = np.clip(beta, low, high)
+    p = risk.predictions(function, theta)
+    miss = np.abs(risk.targets - p)  # |1 − z| for targets ±1
+    domain = float(np.abs(beta - inside) @ np.maximum(1.0, miss))
+    off = np.abs(imbalance(risk, beta))
+    balance = float(off @ np.maximum(1.0, np.abs(theta)))
+    return 0.5 * risk.distance2(function, beta), _complementarity(risk, inside, p), domain, balance
+
+
+def relative_gap(risk: RegularizedRisk, primal: float, dual: float) -> float:
+    """Return (P − D) / max(|P|, |D|, min(P at f = 0, s²/mean K_ii)); 0/0 is 0.
+
+    The last term is a scale of the problem for an optimum at 0, s the size of a target and the mean
+    weighted by the costs; it is the same in every unit of K, C and y.
+    """
+    if not (math.isfinite(primal) and math.isfinite(dual)):
+        return math.inf
+    mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
+    size2 = _target_unit(risk) ** 2
+    floor = min(null_value(risk), size2 / mean if mean > 0 else math.inf)
+    scale = max(abs(primal), abs(dual), floor if math.isfinite(floor) else 0.0)
+    return 0.0 if primal == dual else (primal - dual) / scale
+
+
+def null_value(risk: RegularizedRisk) -> float:
+    """Return P at f = 0 with the best offset; infinite for a hard margin."""
+    zero = Function(np.zeros(risk.n), 0.0)
+    if risk.loss.hard:
+        return math.inf
+    return risk.primal_value(zero, best_offset(risk, zero, np.zeros(risk.offset.price.size)))
+
+
+def offset_at(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:
+    """Return the best θ for f as it stands; for a hard margin, midway between the classes."""
+    if not risk.loss.hard:
+        return best_offset(risk, function, theta)
+    if not risk.offset.is_intercept:
+        return theta
+    y, f = risk.targets, function.values
+    return np.array([-0.5 * (f[y > 0].min() + f[y < 0].max())])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Point:
+    """A reported point with the two values that bound the optimum."""
+
+    beta: Vector
+    function: Function
+    theta: Vector
+    primal: float
+    dual: float
+
+
+def _report(
+    risk: RegularizedRisk, side: str, beta: Vector, function: Function, theta: Vector
+) -> _Point:
+    """Return the repaired point of one side with P and D.
+
+    A dual reports f_β itself, at its best offset; its P is that of f_β repaired, a bound only.
+    """
+    dual = risk.dual_value(beta)
+    if side == "primal":
+        function, theta = repair_primal(risk, function, theta)
+        return _Point(beta, function, theta, risk.primal_value(function, theta), dual)
+    function = risk.function(beta)
+    theta = offset_at(risk, function, theta)
+    primal = risk.primal_value(*repair_primal(risk, function, theta))
+    return _Point(beta, function, theta, primal, dual)
+
+
+def _better(side: str, a: _Point, b: _Point) -> _Point:
+    """Return the point of the better own value, with the better of the two bounds."""
+    primal, dual = min(a.primal, b.primal), max(a.dual, b.dual)
+    chosen = (b if b.primal < a.primal else a) if side == "primal" else (b if b.dual > a.dual else a)
+    beta = (b if b.dual > a.dual else a).beta
+    return replace(chosen, beta=beta, primal=primal, dual=dual)
+
+
+def _written_like(risk: RegularizedRisk, function: Function, beta: Vector) -> Function:
+    """Return f_β in weights where ``function`` is."""
+    if function.weights is None:
+        return risk.function(beta)
+    return risk.function(weights=risk.gram.weights(beta))
+
+
+def _complementarity(risk: RegularizedRisk, beta: Vector, p: Vector) -> Vector:
+    """Return c_i FY_i; a violated hard margin costs the typical multiplier per unit of margin."""
+    if risk.loss.hard:
+        z, size = risk.targets * p, np.abs(beta)
+        return np.asarray(size * np.abs(z - 1) + size.mean() * np.maximum(1 - z, 0))
+    low, high = risk.loss.domain(risk.targets)
+    g = np.clip(-beta / risk.costs, low, high)
+    return np.asarray(risk.costs * risk.loss.residual(risk.targets, p, g))
+
+
+def _distance(risk: RegularizedRisk, a: Function, b: Function) -> float:
+    """Return ‖a − b‖."""
+    if a.weights is not None and b.weights is not None:
+        return float(np.linalg.norm(a.weights - b.weights))
+    if a.beta is not None and b.beta is not None:
+        return math.sqrt(max(risk.gram.norm2(a.beta - b.beta), 0.0))
+    return math.sqrt(risk.distance2(a, b.beta)) if b.beta is not None else math.nan
+
+
+def _target_unit(risk: RegularizedRisk) -> float:
+    """Return 1 for labels, the weighted root mean square of y for a regression."""
+    if risk.loss.margin:
+        return 1.0
+    return math.sqrt(float(risk.costs @ risk.targets**2 / risk.costs.sum()))

@@ -1,0 +1,88 @@
+"""`check_kkt` for everything that can be checked: a Solution, a Formulation, any solved cvxpy problem."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from kernelqp.errors import InputError, NotCertified
+from kernelqp.formulation import Formulation
+from kernelqp.kkt import KKTReport, check_problem
+from kernelqp.solution import Infeasible, Solution
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def check_kkt(target: Any, tol: float = 1e-6) -> KKTReport:
+    """Report the KKT conditions of a result, each with value, scale and tolerance.
+
+    Parameters
+    ----------
+    target : Solution, Formulation or cvxpy.Problem
+        A Solution is judged at its repaired point, a Formulation or a problem at the raw values
+        that its variables and constraints hold now.
+    tol : float
+        Relative tolerance of every condition.
+
+    Raises
+    ------
+    InputError
+        If ``target`` is something else, or tol is not a positive number.
+
+    Source
+    ------
+    Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3.
+
+    Examples
+    --------
+    >>> import kernelqp as kq
+    >>> s = kq.SoftMarginSVM(C=10).solve([[1.0], [3.0]], [-1, 1])
+    >>> kq.check_kkt(s).holds
+    True
+    """
+    if isinstance(target, Solution):
+        with _repaired_point(target) as formulation:
+            return _check_formulation(formulation, tol)
+    if isinstance(target, Formulation):
+        return _check_formulation(target, tol)
+    if isinstance(target, Infeasible):
+        raise InputError(f"there is no point to check: {target}")
+    return check_problem(target, tol)
+
+
+def assert_kkt(target: Any, tol: float = 1e-6) -> None:
+    """Raise NotCertified, with the report, unless every KKT condition holds at ``tol``."""
+    report = check_kkt(target, tol)
+    if not report.holds:
+        raise NotCertified(f"the KKT conditions do not hold at tol = {tol:g}:\n{report}")
+
+
+def _check_formulation(formulation: Formulation, tol: float) -> KKTReport:
+    names = {constraint.id: name for name, constraint in formulation.constraints.items()}
+    return check_problem(formulation.problem, tol, names)
+
+
+@contextlib.contextmanager
+def _repaired_point(solution: Solution) -> Iterator[Formulation]:
+    """Show the solution's page at its repaired point, and put everything back afterwards."""
+    formulation, point, parameters = solution.origin
+    problem = formulation.problem
+    before = formulation.parameter_values()
+    held = [(v, v.value) for v in problem.variables()]
+    duals = [(v, v.value) for c in problem.constraints for v in c.dual_variables]
+    state = (problem._value, problem._status, problem._solution)  # noqa: SLF001  # cvxpy has no setter
+    try:
+        _set(formulation, parameters)
+        formulation.write(formulation.page.fill(formulation.risk(), point))
+        yield formulation
+    finally:
+        _set(formulation, before)
+        for variable, value in (*held, *duals):
+            variable.save_value(value)
+        problem._value, problem._status, problem._solution = state  # noqa: SLF001
+
+
+def _set(formulation: Formulation, values: dict[str, float]) -> None:
+    for name, value in values.items():
+        formulation.parameters[name].value = value

@@ -1,0 +1,237 @@
+"""A problem on paper: the cvxpy problem with its names, and its map to the engine.
+
+A `Formulation` holds what the textbook shows (variables, constraints and parameters by name) and a
+`Page`, which says what the names mean: the risk at the current parameter values, the candidate that
+the current variables and multipliers claim, and the values of all of them at a point of the engine.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from cvxpy import settings
+from cvxpy.reductions.solution import Solution as CvxpySolution
+
+from kernelqp.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import cvxpy as cp
+
+    from kernelqp._types import Matrix, Vector
+    from kernelqp.certificate import Candidate
+    from kernelqp.data import Data
+    from kernelqp.fenchel import Program
+    from kernelqp.risk import Function, RegularizedRisk
+    from kernelqp.solution import Infeasible, Solution
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Point:
+    """A point of the engine in the page's coordinates: β, f and θ, none of them checked."""
+
+    beta: Vector
+    function: Function
+    theta: Vector
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Written:
+    """Values for every variable and multipliers for every constraint of a page, by name."""
+
+    variables: Mapping[str, Any]
+    multipliers: Mapping[str, Any]
+
+
+class Page(Protocol):
+    """What the names on a page mean; one implementation a family of methods."""
+
+    @property
+    def side(self) -> str:
+        """"primal" or "dual"."""
+
+    @property
+    def in_coefficients(self) -> bool:
+        """Whether a primal page writes f in β even where features are explicit."""
+
+    @property
+    def data(self) -> Data | None:
+        """The rows; None for a risk stated without data."""
+
+    def method_at(self, parameters: Mapping[str, float]) -> Any:
+        """Return the method with these parameter values."""
+
+    def risk(self, parameters: Mapping[str, float]) -> RegularizedRisk:
+        """Return the engine's problem at these parameter values."""
+
+    def read(
+        self, risk: RegularizedRisk, values: Mapping[str, Any], multipliers: Mapping[str, Any]
+    ) -> Candidate:
+        """Return what the variables and multipliers claim, in the page's coordinates."""
+
+    def fill(self, risk: RegularizedRisk, point: Point) -> Written:
+        """Return the values of every variable and multiplier at a point."""
+
+    def attributes(self, risk: RegularizedRisk, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return what a Solution shows of a point, and why other names are absent."""
+
+    def decision_function(self, point: Point, X_new: Any) -> Matrix:
+        """Return f(x) + b at new rows."""
+
+    def predict(self, point: Point, X_new: Any) -> Any:
+        """Return the predicted labels, or targets, at new rows."""
+
+
+class Formulation:
+    """A convex program for one method and one data set, ready to read, change and solve.
+
+    Attributes
+    ----------
+    problem : cvxpy.Problem
+        The page itself; ``problem.solve(solver=...)`` solves it literally.
+    variables, constraints, parameters : mapping of str to cvxpy objects
+        By the textbook's names.
+
+    Examples
+    --------
+    >>> import kernelqp as kq
+    >>> dual = kq.SoftMarginSVM(C=10).dual([[1.0], [3.0]], [-1, 1])
+    >>> sorted(dual.constraints)
+    ['balance', 'lower', 'upper']
+    >>> solution = dual.solve()
+    >>> print(f"{solution.value:.6f} {dual.constraints['balance'].dual_value.item():.4f}")
+    0.500000 -2.0000
+    """
+
+    def __init__(self, program: Program, page: Page) -> None:
+        self._program = program
+        self._page = page
+        self.twins: dict[Any, Any] = {}  # compiled once, solved again at other parameter values
+
+    @property
+    def problem(self) -> cp.Problem:
+        """The cvxpy problem."""
+        return self._program.problem
+
+    @property
+    def variables(self) -> Mapping[str, cp.Variable]:
+        """The variables by name."""
+        return self._program.variables
+
+    @property
+    def constraints(self) -> Mapping[str, cp.Constraint]:
+        """The constraints by name; their ``dual_value`` is the multiplier."""
+        return self._program.constraints
+
+    @property
+    def parameters(self) -> Mapping[str, cp.Parameter]:
+        """The parameters by name; set ``.value`` and solve again, nothing is compiled twice."""
+        return self._program.parameters
+
+    @property
+    def page(self) -> Page:
+        """The map between this page and the engine."""
+        return self._page
+
+    @property
+    def side(self) -> str:
+        """Which side of the duality this is: "primal" or "dual"."""
+        return self._page.side
+
+    @property
+    def method(self) -> Any:
+        """The method at the current parameter values."""
+        return self._page.method_at(self.parameter_values())
+
+    def risk(self) -> RegularizedRisk:
+        """Return the engine's problem at the current parameter values."""
+        return self._page.risk(self.parameter_values())
+
+    def parameter_values(self) -> dict[str, float]:
+        """Return the current parameter values by name.
+
+        Raises
+        ------
+        InputError
+            If a parameter has no value, or one that is not a finite number.
+        """
+        values = {}
+        for name, parameter in self.parameters.items():
+            value = math.nan if parameter.value is None else float(np.asarray(parameter.value))
+            if not math.isfinite(value):
+                raise InputError(
+                    f"parameter {name} must be a finite number; got {parameter.value!r}: "
+                    f"set parameters[{name!r}].value"
+                )
+            values[name] = value
+        return values
+
+    def solve(
+        self, solver: str = "auto", tol: float = 1e-6, **options: Any
+    ) -> Solution | Infeasible:
+        """Solve in dimensionless units, write the raw answer to this page, repair and certify.
+
+        Parameters
+        ----------
+        solver : str
+            "auto", or the name of a solver that cvxpy has installed.
+        tol : float
+            The relative gap that counts as certified.
+        **options
+            Passed on to the solver, in its own words (``max_iter=50``).
+
+        Raises
+        ------
+        InputError
+            If tol or a parameter is out of range.
+        SolverError
+            If the solver is not installed, or failed without an answer.
+        """
+        from kernelqp.solve import solve_formulation  # knows solvers, this file does not
+
+        return solve_formulation(self, solver=solver, tol=tol, **options)
+
+    def solution(self, tol: float = 1e-6) -> Solution:
+        """Certify the values that the variables have now, whoever put them there."""
+        from kernelqp.solve import certify_current
+
+        return certify_current(self, tol=tol)
+
+    def read(self, risk: RegularizedRisk) -> Candidate:
+        """Return what the current variables and multipliers claim.
+
+        Raises
+        ------
+        InputError
+            If a variable has no value yet.
+        """
+        values = {name: variable.value for name, variable in self.variables.items()}
+        missing = [name for name, value in values.items() if value is None]
+        if missing:
+            raise InputError(
+                f"variable {missing[0]} has no value yet: call solve() here, or problem.solve()"
+            )
+        duals = {name: constraint.dual_value for name, constraint in self.constraints.items()}
+        return self._page.read(risk, values, duals)
+
+    def write(self, written: Written) -> None:
+        """Write values and multipliers to the page, as cvxpy does after a solve."""
+        variables = {
+            variable.id: np.reshape(written.variables[name], variable.shape, order="F")
+            for name, variable in self.variables.items()
+        }
+        multipliers = {
+            constraint.id: np.reshape(written.multipliers[name], constraint.shape, order="F")
+            for name, constraint in self.constraints.items()
+            if name in written.multipliers
+        }
+        self.problem.unpack(
+            CvxpySolution(settings.OPTIMAL, math.nan, variables, multipliers, {})
+        )
+
+    def __repr__(self) -> str:
+        return f"<Formulation: {self.side} of {self.method!r}>"

@@ -1,0 +1,399 @@
+"""The Gram matrix K of the training rows, or a thin factor F with K = F F', checked once.
+
+A matrix enters here finite, symmetric and positive semidefinite, or it does not enter: rounding is
+let through, real faults are refused with the number that shows them, and nothing is repaired
+unless asked. Definiteness is known by construction of the kernel, or measured: a shifted Cholesky
+factorisation first, eigenvalues only when it fails. Memory: one n x n array, a second one once
+`centred()` is called; a factor costs n x r only.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+import scipy.linalg
+
+from kernelqp._types import Indices, Matrix, Vector
+from kernelqp.data import EPS, precision_of, read_features, read_new_features
+from kernelqp.errors import DataError, KernelError, ParameterError
+from kernelqp.kernels import Kernel, Precomputed
+
+BLOCK = 256  # rows at a time where an n x n temporary would be needed
+
+
+@dataclass(frozen=True, eq=False)
+class Gram:
+    """Symmetric PSD matrix K, shape (n, n), units [k], held dense or as F with K = F F'.
+
+    Build it with `Gram.of`, `Gram.dense` or `Gram.from_factor`. Exactly one of `K` and `factor`
+    is not None; both are read-only.
+
+    Parameters
+    ----------
+    K : Matrix of shape (n, n), or None
+        The dense matrix, exactly symmetric.
+    factor : Matrix of shape (n, r), or None
+        Explicit features F, kept as they are even when r > n.
+    psd_by_construction : bool
+        The kernel guarantees it, so that nothing was measured.
+    repair : str
+        "none", "clip" or "shift": what was done to a matrix that was not PSD.
+    repair_size : float
+        Spectral norm of the change, which is minus the smallest eigenvalue before.
+    measured : float or None
+        Smallest eigenvalue before any repair, if it was computed.
+
+    Examples
+    --------
+    >>> gram = Gram.dense([[4.0, -2.0], [-2.0, 1.0]])
+    >>> gram.matvec(np.array([1.0, 2.0])), gram.norm2(np.array([1.0, 0.0]))
+    (array([0., 0.]), 4.0)
+    """
+
+    K: Matrix | None
+    factor: Matrix | None
+    psd_by_construction: bool = True
+    repair: str = "none"
+    repair_size: float = 0.0
+    measured: float | None = None
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, X: Matrix, repair: str | None = None, precision: float = EPS
+    ) -> "Gram":
+        """Gram matrix of a bound kernel on the rows X; a factor if the features are explicit.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            With numeric parameters: `kernel.bind(X)`.
+        X : Matrix, shape (n, d), or (n, n) for a precomputed kernel
+            Rows in use, finite.
+        repair : "clip", "shift" or None
+            What to do with negative eigenvalues beyond rounding: put them to 0, or add their
+            size to the diagonal. None refuses. Prediction keeps the kernel as it is.
+        precision : float
+            Unit roundoff of a precomputed matrix (`Data.precision`).
+
+        Raises
+        ------
+        KernelError
+            If the kernel values are not finite, not symmetric, or not PSD and `repair` is None.
+        ParameterError
+            If `repair` is something else.
+        """
+        _check_repair(repair)
+        name = "K" if isinstance(kernel, Precomputed) else f"kernel {kernel}"
+        features = kernel.features(X)
+        if features is not None:
+            return cls._checked_factor(features, name)
+        K = kernel(X)
+        precision = max(precision, precision_of(K))
+        return cls._checked(np.asarray(K, np.float64), kernel.psd, name, repair, precision)
+
+    @classmethod
+    def dense(
+        cls, K: object, psd: bool = False, name: str = "K", repair: str | None = None
+    ) -> "Gram":
+        """Gram of a copy of the matrix K; `psd=True` if that is known. Raises as `Gram.of`."""
+        _check_repair(repair)
+        return cls._checked(read_features(K, name=name)[0], psd, name, repair, precision_of(K))
+
+    @classmethod
+    def from_factor(cls, F: object) -> "Gram":
+        """Gram K = F F' of a copy of the features F, shape (n, r)."""
+        return cls._checked_factor(read_features(F, name="F")[0], "F")
+
+    @classmethod
+    def _checked_factor(cls, F: Matrix, name: str) -> "Gram":
+        gram = cls(None, _read_only(F))
+        _check_finite(gram.row_bounds, name)
+        return gram
+
+    @classmethod
+    def _checked(
+        cls, K: Matrix, psd: bool, name: str, repair: str | None, precision: float
+    ) -> "Gram":
+        if K.shape[0] != K.shape[1]:
+            raise KernelError(f"{name} must be square, shape (n, n); got {K.shape}")
+        _check_finite(_absolute_row_sums(K), name)
+        K = _symmetric(K, name, precision)
+        if psd:
+            return cls(_read_only(K), None)
+        tolerance = 8 * len(K) * precision
+        if _cholesky_succeeds(K, tolerance):
+            return cls(_read_only(K), None, psd_by_construction=False)
+        return cls._measured(K, name, repair, tolerance)
+
+    @classmethod
+    def _measured(cls, K: Matrix, name: str, repair: str | None, tolerance: float) -> "Gram":
+        """Judge K by its eigenvalues; repair it if asked."""
+        values = scipy.linalg.eigvalsh(K, check_finite=False)
+        smallest = float(values[0])
+        if smallest >= -tolerance * np.abs(values).max():
+            return cls(_read_only(K), None, psd_by_construction=False, measured=smallest)
+        if repair is None:
+            raise KernelError(
+                f"{name} is not positive semidefinite: the smallest eigenvalue of the kernel "
+                f"matrix is {smallest:.7g}, the largest {values[-1]:.7g}. Ask for repair='clip' "
+                "(negative eigenvalues to 0) or repair='shift' (their size onto the diagonal), "
+                "or use another kernel"
+            )
+        K = _clipped(K) if repair == "clip" else K - smallest * np.eye(len(K))
+        return cls(_read_only(K), None, False, repair, -smallest, smallest)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return len(self._array)
+
+    @property
+    def _array(self) -> Matrix:
+        return cast("Matrix", self.K if self.factor is None else self.factor)
+
+    @cached_property
+    def min_eigenvalue(self) -> float | None:
+        """Smallest eigenvalue before any repair; None when PSD by construction.
+
+        Computed when first read, where the Cholesky factorisation had been proof enough.
+        """
+        if self.psd_by_construction or self.measured is not None:
+            return self.measured
+        return float(scipy.linalg.eigvalsh(self._array, subset_by_index=[0, 0])[0])
+
+    def matvec(self, beta: Vector) -> Vector:
+        """K beta, shape (n,) or (n, k) like beta."""
+        return self._array @ (beta if self.factor is None else self.factor.T @ beta)
+
+    def inner(self, a: Vector, b: Vector) -> float:
+        """Inner product a' K b."""
+        if self.factor is None:
+            return float(a @ (self._array @ b))
+        return float((self.factor.T @ a) @ (self.factor.T @ b))
+
+    def norm2(self, beta: Vector) -> float:
+        """Squared norm beta' K beta, never negative."""
+        return max(self.inner(beta, beta), 0.0)
+
+    def weights(self, beta: Vector) -> Vector:
+        """F' beta, shape (r,); for a factor only."""
+        if self.factor is None:
+            raise KernelError("weights need explicit features; this kernel has none")
+        return self.factor.T @ beta
+
+    @cached_property
+    def diagonal(self) -> Vector:
+        """K_ii, shape (n,)."""
+        if self.factor is None:
+            return _read_only(np.diagonal(self._array).copy())
+        return _read_only(np.einsum("ij,ij->i", self.factor, self.factor))
+
+    @property
+    def mean_diagonal(self) -> float:
+        """Mean of K_ii, the unit of the kernel."""
+        return float(self.diagonal.mean())
+
+    @cached_property
+    def row_bounds(self) -> Vector:
+        """A majorant h, shape (n,), with diag(h) - K PSD and h_i >= sum_j |K_ij|.
+
+        Dense: the row sums themselves. Factor: |F_i| sum_j |F_j|.
+        """
+        if self.factor is None:
+            return _read_only(_absolute_row_sums(self._array))
+        with np.errstate(all="ignore"):
+            norms = np.linalg.norm(self.factor, axis=1)
+            return _read_only(norms * norms.sum())
+
+    def submatrix(self, rows: Indices, cols: Indices | None = None) -> Matrix:
+        """K[rows][:, cols] as a new dense matrix; `cols` are the same as `rows` when omitted."""
+        cols = rows if cols is None else cols
+        if self.factor is None:
+            return self._array[np.ix_(rows, cols)]
+        return self.factor[rows] @ self.factor[cols].T
+
+    def dense_matrix(self) -> Matrix:
+        """K, shape (n, n); for a factor F F' is formed at each call."""
+        return self._array if self.factor is None else self.factor @ self.factor.T
+
+    def centred(self) -> "Gram":
+        """H K H with H = I - 11'/n; kept after the first call.
+
+        A constant feature, or a constant matrix, gives exactly 0: means are taken of differences
+        to the first row.
+        """
+        return self._centred
+
+    @cached_property
+    def _centred(self) -> "Gram":
+        centre = _centred_dense if self.factor is None else _centred_rows
+        return self._with(centre(self._array))
+
+    def scaled(self, t: float) -> "Gram":
+        """Return t K (for a factor sqrt(t) F), t > 0."""
+        if not 0 < t < np.inf:
+            raise ParameterError(f"t must be finite and > 0; got {t!r}")
+        return self._with(self._array * (t if self.factor is None else np.sqrt(t)))
+
+    def plus_constant(self, c: float = 1.0) -> "Gram":
+        """K + c 11' (a column sqrt(c) more in F), c >= 0: the kernel of a penalised intercept."""
+        if not 0 <= c < np.inf:
+            raise ParameterError(f"c must be finite and >= 0; got {c!r}")
+        if self.factor is None:
+            return self._with(self._array + c)
+        return self._with(np.column_stack([self.factor, np.full(self.n, np.sqrt(c))]))
+
+    def thin_factor(self) -> Matrix:
+        """F, shape (n, r), with K = F F' to rounding; kept after the first call.
+
+        Dense: from the eigenvalues above 8 n eps times the largest, at least one column.
+        """
+        return self._thin_factor
+
+    @cached_property
+    def _thin_factor(self) -> Matrix:
+        if self.factor is not None:
+            return self.factor
+        values, vectors = scipy.linalg.eigh(self._array, check_finite=False)
+        keep = values > 8 * self.n * EPS * values[-1]
+        keep[-1] = True
+        return _read_only(vectors[:, keep] * np.sqrt(np.maximum(values[keep], 0.0)))
+
+    def _with(self, array: Matrix) -> "Gram":
+        """Return the Gram of a matrix or factor derived from this one."""
+        K, factor = (array, None) if self.factor is None else (None, array)
+        _read_only(array)
+        return Gram(K, factor, self.psd_by_construction, self.repair, self.repair_size)
+
+
+def cross_gram(kernel: Kernel, X_new: object, X_train: Matrix, rows: Indices, n: int) -> Matrix:
+    """k(new points, training rows in use), shape (n_new, m), units [k], for prediction.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        Bound as at the fit.
+    X_new : array-like, shape (n_new, d), or (n_new, n) for a precomputed kernel
+        As the caller gave it.
+    X_train : Matrix, shape (m, d)
+        Training rows in use; not read for a precomputed kernel.
+    rows : Indices, shape (m,)
+        Their positions among the caller's training rows.
+    n : int
+        How many training rows the caller gave.
+
+    Raises
+    ------
+    DataError
+        If X_new cannot be read or has another number of columns than wanted.
+    KernelError
+        If a kernel value is not finite.
+
+    Examples
+    --------
+    >>> cross_gram(Precomputed(), [[0, 2, 6, 8]], np.eye(2), np.array([1, 3]), 4)
+    array([[2., 8.]])
+    """
+    if isinstance(kernel, Precomputed):
+        K, _ = read_features(X_new, name="K")
+        if K.shape[1] != n:
+            raise DataError(
+                f"K must have shape (n_test, n_train) = (n_test, {n}), one row for each new "
+                f"point; got {K.shape}"
+            )
+        return K[:, rows]
+    K = np.asarray(kernel(read_new_features(X_new, X_train.shape[1]), X_train), np.float64)
+    _check_finite(_absolute_row_sums(K), f"kernel {kernel}")
+    return K
+
+
+def _read_only(array: Matrix) -> Matrix:
+    array = array.view()
+    array.setflags(write=False)
+    return array
+
+
+def _check_repair(repair: str | None) -> None:
+    if repair not in {None, "clip", "shift"}:
+        raise ParameterError(f"repair must be 'clip', 'shift' or None; got {repair!r}")
+
+
+def _check_finite(row_sums: Vector, name: str) -> None:
+    finite = np.isfinite(row_sums)
+    if not finite.all():
+        raise KernelError(
+            f"{name} is not finite: overflow or nan in row {int(np.argmin(finite))} of the kernel "
+            "matrix, from finite input: scale the features, or lower the degree or gamma"
+        )
+
+
+def _absolute_row_sums(K: Matrix) -> Vector:
+    with np.errstate(all="ignore"):
+        blocks = [np.abs(K[i : i + BLOCK]).sum(axis=1) for i in range(0, len(K), BLOCK)]
+    return np.concatenate(blocks)
+
+
+def _symmetric(K: Matrix, name: str, precision: float) -> Matrix:
+    """K if exactly symmetric, (K + K') / 2 if up to rounding, else an error."""
+    worst, at = 0.0, (0, 0)
+    for start in range(0, len(K), BLOCK):
+        gap = np.abs(K[start : start + BLOCK] - K[:, start : start + BLOCK].T)
+        i, j = np.unravel_index(int(np.argmax(gap)), gap.shape)
+        if gap[i, j] > worst:
+            worst, at = float(gap[i, j]), (start + int(i), int(j))
+    if worst == 0.0:
+        return K
+    if worst > 8 * len(K) * precision * np.abs(K).max():
+        raise KernelError(
+            f"{name} is not symmetric: entries {at} and {at[::-1]} differ by {worst:.6g}; "
+            "pass (K + K.T) / 2 if that is meant"
+        )
+    return 0.5 * K + 0.5 * K.T
+
+
+def _cholesky_succeeds(K: Matrix, tolerance: float) -> bool:
+    """Whether K + shift I is positive definite, shift = tolerance * (estimate of |K|_2)."""
+    shifted = K.copy()
+    shifted.flat[:: len(K) + 1] += tolerance * _norm_estimate(K)
+    try:
+        scipy.linalg.cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _norm_estimate(K: Matrix) -> float:
+    """Estimate |K|_2 from below by a few power steps, so that the shift is never too large."""
+    v = _absolute_row_sums(K)
+    estimate = 0.0
+    for _ in range(4):
+        size = float(scipy.linalg.norm(v))
+        if size == 0:
+            break
+        v = K @ (v / size)
+        estimate = max(estimate, float(scipy.linalg.norm(v)))
+    return estimate
+
+
+def _clipped(K: Matrix) -> Matrix:
+    values, vectors = scipy.linalg.eigh(K, check_finite=False)
+    half: Matrix = vectors * np.sqrt(np.maximum(values, 0.0))
+    return half @ half.T
+
+
+def _centred_rows(F: Matrix) -> Matrix:
+    """F minus its column means, in two passes: a constant column is exactly 0."""
+    G: Matrix = F - (F[0] + (F - F[0]).mean(axis=0))
+    G -= G.mean(axis=0)
+    return G
+
+
+def _centred_dense(K: Matrix) -> Matrix:
+    """K_ij - (r_i + r_j - m) in one new array: exactly symmetric, exactly 0 for constant K."""
+    out: Matrix = K - K[:, :1]
+    r = K[:, 0] + out.mean(axis=1)
+    m = r[0] + (r - r[0]).mean()
+    np.add(r[:, None], r, out=out)
+    out -= m
+    return np.subtract(K, out, out=out)

@@ -1,0 +1,399 @@
+"""Kernels k(x, z): frozen values, bound to the training rows before use.
+
+    Linear      x'z                         RBF        exp(-gamma |x - z|^2)
+    Polynomial  (gamma x'z + constant)^q    Laplacian  exp(-gamma |x - z|_1)
+    Sigmoid     tanh(gamma x'z + constant)  Precomputed, CallableKernel: the user's numbers
+
+`gamma` is a number > 0, "scale" or None (both 1/(d var X), and 1 where X is constant), or "auto"
+(1/d); `kernel.bind(X)` makes it a number. Distances are summed from differences: the expansion
+|x|^2 - 2 x'z + |z|^2 cancels far from the origin. A parameter outside its range raises
+ParameterError at construction; overflow gives inf here and a KernelError in `gram`.
+"""
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.distance import cdist
+
+from kernelqp._types import Matrix, Vector
+from kernelqp.errors import KernelError, ParameterError
+
+Gamma = float | str | None
+
+
+@runtime_checkable
+class Kernel(Protocol):
+    """What every kernel offers; the rows of X and Z are points."""
+
+    @property
+    def psd(self) -> bool:
+        """True if its matrices are positive semidefinite by construction; False: measure."""
+        return False
+
+    def bind(self, X: Matrix) -> Self:  # noqa: ARG002
+        """Return this kernel with every parameter a number, taken from X where needed."""
+        return self
+
+    def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
+        """Kernel matrix k(X_i, Z_j), shape (n_x, n_z); Z is X when omitted."""
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Values k(X_i, X_i), shape (n_x,)."""
+
+    def features(self, X: Matrix) -> Matrix | None:  # noqa: ARG002
+        """Explicit features F, shape (n_x, r), with k(X, Z) = F_X F_Z'; None if implicit."""
+        return None
+
+    def __repr__(self) -> str:
+        values = {f.name: getattr(self, f.name) for f in fields(cast("Any", self))}
+        shown = ", ".join(f"{name}={v!r}" for name, v in values.items() if v is not None)
+        return f"{type(self).__name__}({shown})"
+
+
+@dataclass(frozen=True, repr=False)
+class Linear(Kernel):
+    """Linear kernel k(x, z) = x'z; its explicit features are X itself.
+
+    Examples
+    --------
+    >>> Linear()(np.array([[200]], dtype=np.uint8))
+    array([[40000.]])
+    """
+
+    psd = True
+
+    def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
+        """X Z'."""
+        return _products(X, Z)
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """|x|^2."""
+        return _squared_norms(X)
+
+    def features(self, X: Matrix) -> Matrix:
+        """X itself."""
+        return _points(X)
+
+
+class _Scaled(Kernel, Protocol):
+    """A kernel with a gamma."""
+
+    gamma: Gamma
+
+    def bind(self, X: Matrix) -> Self:
+        return cast("Self", replace(cast("Any", self), gamma=_numeric_gamma(self.gamma, X)))
+
+    @property
+    def _number(self) -> float:
+        if isinstance(self.gamma, float):
+            return self.gamma
+        raise KernelError(f"kernel {self} has no numeric gamma yet: use kernel.bind(X_train)")
+
+
+class _OfProducts(_Scaled, Protocol):
+    """A function of t = gamma x'z + constant, elementwise and in place (`_map`)."""
+
+    constant: float
+
+    def _map(self, t: Matrix) -> Matrix: ...
+
+    def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
+        return self._of(_products(X, Z))
+
+    def diagonal(self, X: Matrix) -> Vector:
+        return self._of(_squared_norms(X))
+
+    @np.errstate(all="ignore")
+    def _of(self, products: Matrix) -> Matrix:
+        products *= self._number
+        products += self.constant
+        return self._map(products)
+
+
+class _OfDistance(_Scaled, Protocol):
+    """exp(-gamma distance(x, z)) for a distance that makes it PSD."""
+
+    metric: ClassVar[str]
+    psd: bool = True
+
+    @np.errstate(all="ignore")
+    def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
+        distance: Matrix = cdist(_points(X), _points(X if Z is None else Z), self.metric)
+        distance *= -self._number
+        return np.exp(distance, out=distance)
+
+    def diagonal(self, X: Matrix) -> Vector:
+        return np.ones(len(X))
+
+
+@dataclass(frozen=True, repr=False)
+class Polynomial(_OfProducts):
+    """Polynomial kernel k(x, z) = (gamma x'z + constant)^degree.
+
+    Parameters
+    ----------
+    degree : int
+        Power, >= 1.
+    gamma : float, "scale", "auto" or None
+        Units 1/[x]^2, > 0.
+    constant : float
+        Dimensionless, finite. PSD by construction when >= 0; otherwise the matrix is measured.
+
+    Examples
+    --------
+    >>> Polynomial(degree=2, gamma=1, constant=1)(np.array([[1.0, 1.0], [1.0, -1.0]]))
+    array([[9., 1.],
+           [1., 9.]])
+    """
+
+    degree: int = 3
+    gamma: Gamma = None
+    constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        _set(self, degree=_degree(self.degree), gamma=_gamma(self.gamma))
+        _set(self, constant=_number("constant", self.constant))
+
+    @property
+    def psd(self) -> bool:
+        """True if constant >= 0."""
+        return self.constant >= 0
+
+    def _map(self, t: Matrix) -> Matrix:
+        return np.power(t, self.degree, out=t)
+
+
+@dataclass(frozen=True, repr=False)
+class Sigmoid(_OfProducts):
+    """Sigmoid kernel k(x, z) = tanh(gamma x'z + constant); not PSD in general, so measured.
+
+    The parameters are those of `Polynomial`.
+    """
+
+    gamma: Gamma = None
+    constant: float = 0.0
+
+    def __post_init__(self) -> None:
+        _set(self, gamma=_gamma(self.gamma), constant=_number("constant", self.constant))
+
+    def _map(self, t: Matrix) -> Matrix:
+        return np.tanh(t, out=t)
+
+
+@dataclass(frozen=True, repr=False)
+class RBF(_OfDistance):
+    """Gaussian kernel k(x, z) = exp(-gamma |x - z|^2), gamma = 1/(2 sigma^2).
+
+    Parameters
+    ----------
+    gamma : float, "scale", "auto" or None
+        Units 1/[x]^2, > 0.
+    sigma : float or None
+        Width, units [x], > 0: another way to give gamma, and stored as gamma.
+
+    Examples
+    --------
+    >>> RBF(sigma=2.0), RBF().bind(np.array([[0.0], [2.0]]))
+    (RBF(gamma=0.125), RBF(gamma=1.0))
+    """
+
+    gamma: Gamma = None
+    sigma: float | None = None
+    metric: ClassVar[str] = "sqeuclidean"
+
+    def __post_init__(self) -> None:
+        if self.sigma is not None:
+            if self.gamma is not None:
+                raise ParameterError("give gamma or sigma, not both: gamma = 1/(2 sigma^2)")
+            sigma = _number("sigma", self.sigma, above=0)
+            _set(self, gamma=0.5 / sigma / sigma, sigma=None)
+        _set(self, gamma=_gamma(self.gamma))
+
+
+@dataclass(frozen=True, repr=False)
+class Laplacian(_OfDistance):
+    """Laplacian kernel k(x, z) = exp(-gamma sum_k |x_k - z_k|).
+
+    The parameter gamma is that of `RBF`, but in units 1/[x].
+    """
+
+    gamma: Gamma = None
+    metric: ClassVar[str] = "cityblock"
+
+    def __post_init__(self) -> None:
+        _set(self, gamma=_gamma(self.gamma))
+
+
+@dataclass(frozen=True, repr=False)
+class Precomputed(Kernel):
+    """The kernel matrix given in place of X: (n, n) to fit, (n_test, n_train) to predict."""
+
+    def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:  # noqa: ARG002
+        """X, which is the kernel matrix, as it is."""
+        return X
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Diagonal of the kernel matrix."""
+        return np.diagonal(X).copy()
+
+
+@dataclass(frozen=True, repr=False)
+class CallableKernel(Kernel):
+    """A function of two matrices, as scikit-learn's SVC takes it; measured, not assumed PSD.
+
+    function(X, Z), of shapes (n_x, d) and (n_z, d), returns shape (n_x, n_z). For a function of two
+    points use `functools.partial(pairwise_kernels, metric=function)` of scikit-learn.
+    """
+
+    function: Callable[[Matrix, Matrix], Matrix]
+
+    @np.errstate(all="ignore")
+    def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
+        """Return a copy of function(X, Z); float32 stays float32, so that its rounding is known."""
+        X = _points(X)
+        Z = X if Z is None else _points(Z)
+        wanted = f"a callable kernel takes two matrices and returns shape {(len(X), len(Z))} here"
+        try:
+            K = np.array(self.function(X, Z))
+        except (TypeError, ValueError, IndexError) as error:
+            raise KernelError(f"kernel {self} failed: {error}; {wanted}") from error
+        if K.shape != (len(X), len(Z)) or K.dtype.kind not in "biuf":
+            raise KernelError(f"kernel {self} gave shape {K.shape}, dtype {K.dtype}; {wanted}")
+        return cast("Matrix", K if K.dtype.kind == "f" else K.astype(np.float64))
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """k(x, x), one point at a time."""
+        return np.array([self(row[None, :])[0, 0] for row in _points(X)], dtype=np.float64)
+
+    def __repr__(self) -> str:
+        return f"CallableKernel({getattr(self.function, '__qualname__', self.function)})"
+
+
+NAMES: dict[str, type[Kernel]] = {
+    "linear": Linear,
+    "poly": Polynomial,
+    "polynomial": Polynomial,
+    "rbf": RBF,
+    "laplacian": Laplacian,
+    "sigmoid": Sigmoid,
+    "precomputed": Precomputed,
+}
+
+
+def resolve(kernel: object) -> Kernel:
+    """Kernel of a kernel object, a name with SVC's defaults, a mapping, or a callable.
+
+    Raises
+    ------
+    KernelError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> resolve("poly")
+    Polynomial(degree=3, constant=0.0)
+    """
+    if isinstance(kernel, str):
+        return _named(kernel)()
+    if isinstance(kernel, Mapping):
+        return from_mapping(kernel)
+    if isinstance(kernel, type):
+        raise KernelError(f"kernel must be an object; got the class: write {kernel.__name__}()")
+    if isinstance(kernel, Kernel):
+        return kernel
+    if callable(kernel):
+        return CallableKernel(kernel)
+    raise KernelError(f"kernel must be a name, an object such as RBF() or a callable: {kernel!r}")
+
+
+def from_mapping(table: Mapping[str, Any]) -> Kernel:
+    """Kernel of a table such as {name = "rbf", gamma = 0.5} in a problem file.
+
+    Raises
+    ------
+    KernelError, ParameterError
+        If the name or a key is unknown, or a value is outside its range.
+
+    Examples
+    --------
+    >>> from_mapping({"name": "polynomial", "degree": 2, "gamma": 1, "constant": 1})
+    Polynomial(degree=2, gamma=1.0, constant=1.0)
+    """
+    parameters = dict(table)
+    kind = _named(parameters.pop("name", None))
+    allowed = [field.name for field in fields(cast("Any", kind))]
+    unknown = [key for key in parameters if key not in allowed]
+    if unknown:
+        raise KernelError(f"kernel {table['name']!r} has no parameter {unknown[0]!r}: {allowed}")
+    return kind(**parameters)
+
+
+def _named(name: object) -> type[Kernel]:
+    if isinstance(name, str) and name in NAMES:
+        return NAMES[name]
+    close = difflib.get_close_matches(str(name).lower(), NAMES, n=1)
+    hint = f": did you mean {close[0]!r}?" if close else "."
+    raise KernelError(f"kernel {name!r} is unknown{hint} Known: {', '.join(NAMES)}")
+
+
+def _set(kernel: Kernel, **values: object) -> None:
+    for name, value in values.items():
+        object.__setattr__(kernel, name, value)
+
+
+def _number(name: str, value: object, above: float = -math.inf, also: str = "") -> float:
+    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
+    if not above < number < math.inf:
+        bound = "" if above == -math.inf else f" > {above:g}"
+        raise ParameterError(f"{name} must be a finite number{bound}{also}; got {value!r}")
+    return number
+
+
+def _degree(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ParameterError(f"degree must be an integer >= 1; got {value!r}")
+    return int(value)
+
+
+def _gamma(gamma: Gamma) -> Gamma:
+    if gamma is None or gamma in ("scale", "auto"):
+        return gamma
+    return _number("gamma", gamma, above=0, also=', "scale" or "auto"')
+
+
+@np.errstate(all="ignore")
+def _numeric_gamma(gamma: Gamma, X: Matrix) -> float:
+    """Return the number that `gamma` means on the rows X."""
+    if isinstance(gamma, float):
+        return gamma
+    X = _points(X)
+    if gamma == "auto":
+        return 1.0 / len(X.T)
+    if X.min() == X.max():  # var() of a constant 0.1 is 1e-34, not 0
+        return 1.0
+    scale = float(1.0 / np.float64(X.shape[1] * X.var()))
+    if not 0 < scale < math.inf:
+        raise KernelError('kernel: gamma="scale" overflows on this X: scale the features')
+    return scale
+
+
+def _points(X: ArrayLike) -> Matrix:
+    return np.asarray(X, dtype=np.float64)  # products of small integers would wrap around
+
+
+@np.errstate(all="ignore")
+def _products(X: Matrix, Z: Matrix | None) -> Matrix:
+    X = _points(X)
+    return X @ (X if Z is None else _points(Z)).T
+
+
+@np.errstate(all="ignore")
+def _squared_norms(X: Matrix) -> Vector:
+    X = _points(X)
+    return cast("Vector", np.einsum("ij,ij->i", X, X))

@@ -1,0 +1,286 @@
+"""What the pages of the margin methods share: the machine f + b on paper, and its map to the engine.
+
+The value of a page equals the engine's value. The map of its names, with z = y (f + b):
+
+    weights        w, b, ξ = max(0, 1 − z)     margin: α      slack: c q ξ^(q−1) − α
+    coefficients   β, b, ξ                     the same       intercept: y'α − b (penalised)
+    dual           α = y β                     lower: (z − 1)₊ ...   upper: (1 − z)₊   balance: b
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import cvxpy as cp
+import numpy as np
+
+from kernelqp.certificate import Candidate
+from kernelqp.data import Data, classification_data, decode, read_new_features
+from kernelqp.errors import ParameterError
+from kernelqp.fenchel import square_norm
+from kernelqp.formulation import Point, Written
+from kernelqp.gram import Gram, cross_gram
+from kernelqp.kernels import Precomputed
+from kernelqp.losses import HardMargin, Hinge, Loss, PowerHinge, SquaredHinge
+from kernelqp.risk import Offset, RegularizedRisk
+from kernelqp.support import margin_unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kernelqp._types import Vector
+    from kernelqp.kernels import Kernel
+
+
+def loss_of(power: float | None) -> Loss:
+    """Return the loss of ξ^power; None is the hard margin."""
+    if power is None:
+        return HardMargin()
+    if power == 1:
+        return Hinge()
+    return SquaredHinge() if power == 2 else PowerHinge(power)
+
+
+@dataclass(frozen=True, eq=False)
+class MarginPage:
+    """The map between a margin method's page and the engine.
+
+    ``form`` is "weights", "coefficients" or "dual"; ``power`` the power of the slack, None for a
+    hard margin; ``gram`` the kernel on the rows in use, without the penalised intercept's constant.
+    """
+
+    method: Any
+    data: Data
+    kernel: Kernel
+    gram: Gram
+    form: str
+    power: float | None
+
+    @classmethod
+    def read_data(
+        cls, method: Any, X: Any, y: Any, sample_weight: Any, form: str, power: float | None
+    ) -> MarginPage:
+        """Read X, y and the weights; a hard margin has no use for class weights."""
+        square = isinstance(method.kernel, Precomputed)
+        class_weight = getattr(method, "class_weight", None)
+        data = classification_data(X, y, sample_weight, class_weight, square=square)
+        kernel = method.kernel.bind(data.X)
+        gram = Gram.of(kernel, data.X, precision=data.precision)
+        if form == "auto":
+            form = "weights" if gram.factor is not None else "coefficients"
+        if form == "weights" and gram.factor is None:
+            raise ParameterError(
+                f"form 'weights' needs explicit features, and {kernel!r} has none: "
+                f"use form='coefficients' or the dual"
+            )
+        if form not in ("weights", "coefficients", "dual"):
+            raise ParameterError(
+                f"form must be 'auto', 'weights' or 'coefficients'; got {form!r}"
+            )
+        return cls(replace(method, kernel=kernel), data, kernel, gram, form, power)
+
+    @property
+    def side(self) -> str:
+        """Which side of the duality the page shows."""
+        return "dual" if self.form == "dual" else "primal"
+
+    @property
+    def in_coefficients(self) -> bool:
+        """Whether f is written in β."""
+        return self.form == "coefficients"
+
+    @property
+    def intercept(self) -> str:
+        """"free", "penalized" or "none"."""
+        return str(self.method.intercept)
+
+    @cached_property
+    def engine_gram(self) -> Gram:
+        """The kernel of the engine: k + 1 where the intercept is penalised."""
+        return self.gram.plus_constant() if self.intercept == "penalized" else self.gram
+
+    def method_at(self, parameters: Mapping[str, float]) -> Any:
+        """Return the method with the parameters' current values."""
+        return replace(self.method, **{k: v for k, v in parameters.items() if k == "C"})
+
+    def risk(self, parameters: Mapping[str, float]) -> RegularizedRisk:
+        """Return the engine's problem; a hard margin ignores weights."""
+        n = self.data.targets.size
+        costs = np.ones(n) if self.power is None else parameters["C"] * self.data.weights
+        offset = Offset.free(n) if self.intercept == "free" else Offset.none(n)
+        return RegularizedRisk(self.engine_gram, self.data.targets, costs, loss_of(self.power), offset)
+
+    # --- the page in cvxpy -----------------------------------------------------------------
+
+    def machine(self) -> tuple[dict[str, cp.Variable], cp.Expression, cp.Expression, dict[str, Any]]:
+        """Return the variables, ‖f‖² (with b² where penalised), f(x) + b, and extra constraints."""
+        factor, n = self.gram.factor, self.data.targets.size
+        if self.form == "weights":
+            assert factor is not None  # noqa: S101  # checked in read_data
+            f = cp.Variable(factor.shape[1], name="w")
+            norm2, values = cp.sum_squares(f), factor @ f
+        else:
+            f = cp.Variable(n, name="beta")
+            norm2 = square_norm(self.gram, f)
+            values = self.gram.dense_matrix() @ f if factor is None else factor @ (factor.T @ f)
+        variables, extra = {f.name(): f}, {}
+        if self.intercept != "none":
+            b = variables["b"] = cp.Variable(name="b")
+            values = values + b
+        if self.intercept == "penalized":
+            norm2 = norm2 + cp.square(b)
+            if self.form == "coefficients":
+                extra["intercept"] = b == cp.sum(f)
+        return variables, norm2, values, extra
+
+    def dual_norm2(self, alpha: cp.Variable) -> cp.Expression:
+        """Return Σ_ij α_i α_j y_i y_j k(x_i, x_j), with (y'α)² where the intercept is penalised."""
+        signed = cp.multiply(self.data.targets, alpha)
+        norm2 = square_norm(self.gram, signed)
+        return norm2 + cp.square(cp.sum(signed)) if self.intercept == "penalized" else norm2
+
+    # --- the map -----------------------------------------------------------------------------
+
+    def read(
+        self, risk: RegularizedRisk, values: Mapping[str, Any], multipliers: Mapping[str, Any]
+    ) -> Candidate:
+        """Return the candidate that variables and multipliers claim."""
+        y = self.data.targets
+        if self.form == "dual":
+            theta = _flat(multipliers.get("balance"))
+            beta = y * _flat_or_raise(values["alpha"])
+            return Candidate(beta=beta, theta=theta if self.intercept == "free" else None)
+        b = _flat(values.get("b"))
+        if self.form == "weights":
+            w = _flat_or_raise(values["w"])
+            penalized = self.intercept == "penalized" and b is not None
+            function = risk.function(weights=np.r_[w, b] if penalized else w)
+        else:
+            function = risk.function(beta=_flat_or_raise(values["beta"]))
+        margin = _flat(multipliers.get("margin"))
+        beta = None if margin is None else y * margin
+        return Candidate(beta=beta, function=function, theta=b if self.intercept == "free" else None)
+
+    def fill(self, risk: RegularizedRisk, point: Point) -> Written:
+        """Return every variable and multiplier of the page at a point of the engine."""
+        y = self.data.targets
+        alpha, z = y * point.beta, y * risk.predictions(point.function, point.theta)
+        if self.form == "dual":
+            if self.power not in (None, 1, 2):
+                alpha = np.maximum(alpha, 0.0)  # the page's power has no value below 0
+            return Written({"alpha": alpha}, self._dual_multipliers(risk, alpha, z, point))
+        slack = np.maximum(0.0, 1.0 - z)
+        variables = self._machine_values(point) | {"xi": slack}
+        multipliers: dict[str, Any] = {"margin": alpha}
+        if self.power is not None:
+            multipliers["slack"] = risk.costs * self.power * slack ** (self.power - 1) - alpha
+        if self.intercept == "penalized" and self.form == "coefficients":
+            multipliers["intercept"] = point.beta.sum() - variables["b"]
+        return Written(variables, multipliers)
+
+    def _machine_values(self, point: Point) -> dict[str, Any]:
+        """Return w or β, and b."""
+        w, beta = point.function.weights, point.function.beta
+        if self.form == "weights":
+            assert w is not None  # noqa: S101  # a page in weights has a function in weights
+            return {"w": w[: self.data.X.shape[1]], "b": self._b(point)}
+        return {"beta": beta, "b": self._b(point)}
+
+    def _dual_multipliers(
+        self, risk: RegularizedRisk, alpha: Vector, z: Vector, point: Point
+    ) -> dict[str, Any]:
+        """Return the multipliers of a point; one that its own slack outweighs is 0, not rounding.
+
+        lower is (z − 1 + ξ)₊ with ξ = (α/(c q))^(1/(q−1)), 0 for q = 1; upper is (1 − z)₊.
+        """
+        balance = {"balance": point.theta} if self.intercept == "free" else {}
+        unit = margin_unit(risk.centred)
+        if self.power in (None, 1):
+            slack = np.zeros_like(z)
+        else:
+            slack = (alpha / (risk.costs * self.power)) ** (1.0 / (self.power - 1.0))
+        lower = np.maximum(z - 1.0 + slack, 0.0)
+        lower[alpha * unit > lower] = 0.0
+        if self.power != 1:
+            return {"lower": lower, **balance}
+        upper = np.maximum(1.0 - z, 0.0)
+        upper[(risk.costs - alpha) * unit > upper] = 0.0
+        return {"lower": lower, "upper": upper, **balance}
+
+    def _b(self, point: Point) -> float:
+        """Return the intercept: θ where free, the weight of the constant where penalised."""
+        if self.intercept == "free":
+            return float(point.theta[0])
+        if self.intercept == "none":
+            return 0.0
+        w, beta = point.function.weights, point.function.beta
+        if w is not None:
+            return float(w[-1])
+        assert beta is not None  # noqa: S101  # one of the two is always there
+        return float(beta.sum())
+
+    # --- what a solution shows -----------------------------------------------------------------
+
+    def attributes(self, risk: RegularizedRisk, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return what a Solution shows, in the caller's rows, and why other names are absent."""
+        y, data, b = self.data.targets, self.data, self._b(point)
+        function = point.function
+        beta = point.beta if function.beta is None else function.beta
+        shown: dict[str, Any] = {
+            "beta": data.scatter(beta),
+            "alpha": data.scatter(y * point.beta),
+            "intercept": b,
+            "geometric_margin": float(1.0 / np.sqrt(function.norm2)) if function.norm2 > 0 else np.inf,
+            "classes": data.classes,
+        }
+        absent: dict[str, str] = {}
+        if self.intercept != "free":
+            shown["intercept_interval"] = (b, b)
+        if self.gram.factor is None:
+            absent["weights"] = f"{self.kernel!r} has no explicit features; f is written in beta"
+        else:
+            shown["weights"] = self._weights(point)
+        if self.power is None:
+            absent["slack"] = "a hard margin allows none"
+        else:
+            z = y * risk.predictions(function, point.theta)
+            shown["slack"] = data.scatter(np.maximum(0.0, 1.0 - z))
+        return shown, absent
+
+    def _weights(self, point: Point) -> Vector:
+        """Return w, shape (d,), without the penalised intercept."""
+        w = point.function.weights
+        if w is None:
+            assert point.function.beta is not None  # noqa: S101
+            w = self.gram.weights(point.function.beta)
+        return w[: self.data.X.shape[1]]
+
+    def decision_function(self, point: Point, X_new: Any) -> Vector:
+        """Return f(x) + b at new rows, about the mean of the rows where that keeps figures."""
+        b = self._b(point)
+        if self.gram.factor is not None:
+            data = self.data
+            X = read_new_features(X_new, data.X.shape[1], data.feature_names)
+            w, centre = self._weights(point), data.X.mean(axis=0)
+            return np.asarray((X - centre) @ w + (b + float(centre @ w)))
+        beta = point.function.beta
+        K = cross_gram(self.kernel, X_new, self.data.X, self.data.rows, self.data.n)
+        return np.asarray(K @ beta + b)
+
+    def predict(self, point: Point, X_new: Any) -> Any:
+        """Return labels: the greater class where f + b > 0."""
+        assert self.data.classes is not None  # noqa: S101  # classification data have classes
+        return decode(self.decision_function(point, X_new), self.data.classes)
+
+
+def _flat(value: Any) -> Vector | None:
+    """Return a cvxpy value as a vector in column order; its shape may be (), (1,) or (n,)."""
+    return None if value is None else np.ravel(np.asarray(value, dtype=np.float64), order="F")
+
+
+def _flat_or_raise(value: Any) -> Vector:
+    flat = _flat(value)
+    assert flat is not None  # noqa: S101  # Formulation.read has checked every variable
+    return flat

@@ -1,0 +1,220 @@
+"""Feasible points from candidates: what a solver returned is moved onto the constraints.
+
+A bound is a bound only at a feasible point. The dual is repaired by one majorised step that ends
+in the box and balanced; the primal by the best scale of f and the best offset, each a convex problem
+in one dimension. Nothing here solves the problem; a candidate far from the optimum stays far.
+
+Source: Hunter & Lange (2004), A tutorial on MM algorithms, The American Statistician 58(1), 30-37.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernelqp.risk import Function
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kernelqp._types import Vector
+    from kernelqp.risk import RegularizedRisk
+
+EPS = float(np.finfo(np.float64).eps)
+
+
+def imbalance(risk: RegularizedRisk, beta: Vector) -> Vector:
+    """Return B'β − d, shape (m,), summed without rounding."""
+    columns = (risk.offset.basis * beta[:, None]).T
+    return np.array([math.fsum(column) for column in columns]) - risk.offset.price
+
+
+def majorised_step(risk: RegularizedRisk, beta: Vector, theta: Vector) -> Vector:
+    """Return the best feasible β for a separable lower bound of D that touches D at ``beta``.
+
+    β(t) = argmax over b of −h/2 (b − v(t))² − c ℓ*(y, −b/c) with v(t) = β − (K β + B t)/h and
+    diag(h) >= K; t is the root of the monotone B'β(t) = d. D never falls from a feasible β.
+    """
+    h = np.maximum(risk.gram.row_bounds, np.finfo(np.float64).tiny)
+    slope = risk.gram.matvec(beta)
+
+    def at(t: Vector) -> Vector:
+        v = beta - (slope + risk.offset.basis @ t) / h
+        return risk.loss.dual_prox(risk.targets, risk.costs, v, h)
+
+    if theta.size == 0:
+        return at(theta)
+    if theta.size > 1:
+        return at(theta)  # several columns: only the solver's θ is tried, D says what it is worth
+
+    def lacking(t: float) -> float:  # grows with t
+        return float(risk.offset.price[0] - risk.offset.basis[:, 0] @ at(np.array([t])))
+
+    root = monotone_root(lacking, float(theta[0]), scale=max(abs(float(theta[0])), 1.0))
+    return settle(risk, at(np.array([root])))
+
+
+def settle(risk: RegularizedRisk, beta: Vector) -> Vector:
+    """Put what is left of B'β − d, one column, on entries that have room for it."""
+    beta = beta.copy()
+    column = risk.offset.basis[:, 0]
+    lower, upper = domain_of(risk)
+    for _ in range(4):
+        left = float(imbalance(risk, beta)[0])
+        if left == 0.0:
+            break
+        move = np.divide(-left, column, out=np.zeros_like(column), where=column != 0)
+        moved = np.clip(beta + move, lower, upper)
+        room = np.abs(moved - beta) * np.where((beta > lower) & (beta < upper), 1.0, 0.5)
+        i = int(np.argmax(room))
+        beta[i] = moved[i]
+    return beta
+
+
+def best_scaling(risk: RegularizedRisk, beta: Vector) -> Vector:
+    """Return s β with the s >= 0 of the largest D that stays in the box; needs d = 0."""
+    row = risk.loss.row(risk.targets, risk.costs)
+    if row is None or risk.offset.price.any() or not beta.any():
+        return beta
+    linear = float(row.q @ beta - row.eps @ np.abs(beta))
+    curvature = float(risk.gram.norm2(beta) + row.ridge @ beta**2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(beta > 0, row.upper / beta, np.where(beta < 0, row.lower / beta, np.inf))
+    most = float(room.min())
+    best = linear / curvature if curvature > 0 else most
+    scale = min(max(best, 0.0), most)
+    if not math.isfinite(scale):
+        return beta
+    return np.clip(scale * beta, row.lower, row.upper)
+
+
+def feasible(risk: RegularizedRisk, beta: Vector) -> bool:
+    """Whether β is in its domain and balanced to rounding."""
+    if not np.isfinite(beta).all():
+        return False
+    values = risk.loss.dual_value(risk.targets, risk.costs, beta)
+    size = np.abs(risk.offset.basis).T @ np.abs(beta) + np.abs(risk.offset.price)
+    balanced = np.abs(imbalance(risk, beta)) <= 1e-12 * size
+    return bool(np.isfinite(values).all() and balanced.all())
+
+
+def repair_dual(risk: RegularizedRisk, beta: Vector, theta: Vector) -> Vector:
+    """Return the feasible point of the largest D among a few repairs of ``beta``.
+
+    The majorised step is preferred unless another is better by more than rounding, 1e-12 relative.
+    """
+    stepped = majorised_step(risk, np.nan_to_num(beta), theta)
+    best, value = stepped, _dual_value(risk, stepped)
+    for other in (beta, best_scaling(risk, stepped)):
+        if not feasible(risk, other):
+            continue
+        rival = risk.dual_value(other)
+        if rival > value + 1e-12 * abs(rival) or not math.isfinite(value):
+            best, value = other, rival
+    return best
+
+
+def _dual_value(risk: RegularizedRisk, beta: Vector) -> float:
+    return risk.dual_value(beta) if feasible(risk, beta) else -math.inf
+
+
+def repair_primal(risk: RegularizedRisk, function: Function, theta: Vector) -> tuple[Function, Vector]:
+    """Return (t f, θ') of the smallest P over the scale t >= 0 and the offset.
+
+    Also tries the scale that makes the smallest margin exactly 1, in floating point: at a large C a
+    margin of 1 − 1e-9 costs C 1e-9.
+    """
+    if risk.loss.hard:
+        return separating(risk, function)
+    best = (function, best_offset(risk, function, theta))
+    for _ in range(2):
+        scaled = best[0].scaled(best_scale(risk, *best))
+        rival = (scaled, best_offset(risk, scaled, best[1]))
+        best = min(best, rival, key=lambda pair: risk.primal_value(*pair))
+    if not risk.loss.zero_beyond_margin:
+        return best
+    return min(best, separating(risk, function), key=lambda pair: risk.primal_value(*pair))
+
+
+def separating(risk: RegularizedRisk, function: Function) -> tuple[Function, Vector]:
+    """Return f and θ scaled so that every margin is at least 1; unscaled when f separates nothing.
+
+    With a free intercept m = (min over + of f − max over − of f)/2 and
+    b = −(min over + of f + max over − of f)/2, without one m = min y f.
+    """
+    y, f = risk.targets, function.values
+    if risk.offset.is_intercept and (y > 0).any() and (y < 0).any():
+        top, bottom = float(f[y > 0].min()), float(f[y < 0].max())
+        margin, theta = 0.5 * (top - bottom), np.array([-0.5 * (top + bottom)])
+    else:
+        margin, theta = float((y * f).min()), np.zeros(risk.offset.price.size)
+    if not margin > 0:
+        return function, theta
+    scale = 1.0 / margin
+    for k in range(8):  # rounding may leave a margin an ulp below 1
+        grown = scale * (1.0 + k * 2.0**k * EPS)
+        scaled, moved = function.scaled(grown), grown * theta
+        if (y * risk.predictions(scaled, moved)).min() >= 1.0:
+            break
+    return scaled, moved
+
+
+def best_offset(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:
+    """Return the θ nearest to ``theta`` that minimises P at f; one column at most is moved."""
+    if theta.size != 1:
+        return theta
+    column, price = risk.offset.basis[:, 0], float(risk.offset.price[0])
+    rounding = EPS * risk.n * float(risk.costs.sum())
+
+    def slope(t: float, side: int) -> float:
+        ends = risk.loss.slopes(risk.targets, function.values + t * column)
+        low, high = (np.minimum(*(column * e for e in ends)), np.maximum(*(column * e for e in ends)))
+        return price + float(risk.costs @ (high if side > 0 else low))
+
+    start, scale = float(theta[0]), 1.0 + float(np.abs(function.values).max(initial=0.0))
+    first = monotone_root(lambda t: slope(t, 1) + rounding, start, scale)
+    last = np.nextafter(monotone_root(lambda t: slope(t, -1) - rounding, start, scale), -np.inf)
+    return np.array([min(max(start, first), max(first, last))])
+
+
+def best_scale(risk: RegularizedRisk, function: Function, theta: Vector) -> float:
+    """Return the t >= 0 that minimises P(t f, θ)."""
+    offset = risk.offset.basis @ theta
+
+    def slope(t: float) -> float:
+        low, high = risk.loss.slopes(risk.targets, t * function.values + offset)
+        steep = np.where(function.values > 0, high, low)
+        return t * function.norm2 + float(risk.costs @ (steep * function.values))
+
+    return 0.0 if slope(0.0) >= 0.0 else max(monotone_root(slope, 1.0, 1.0), 0.0)
+
+
+def monotone_root(g: Callable[[float], float], start: float, scale: float) -> float:
+    """Return the t where the nondecreasing g turns from negative to >= 0, to the last bit.
+
+    Bisection, after steps from ``start`` that grow until they enclose the root; ±inf of a bracket that
+    never closes ends at the last step tried.
+    """
+    step, low, high = 1e-8 * scale, start, start
+    while g(low) >= 0.0 and math.isfinite(low) and step < 1e18 * scale:
+        high, low, step = low, low - step, 8.0 * step
+    step = 1e-8 * scale
+    while g(high) < 0.0 and math.isfinite(high) and step < 1e18 * scale:
+        low, high, step = high, high + step, 8.0 * step
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (low, middle) if g(middle) >= 0.0 else (middle, high)
+    return high
+
+
+def domain_of(risk: RegularizedRisk) -> tuple[Vector, Vector]:
+    """Return the ends of β's domain, shape (n,) each."""
+    row = risk.loss.row(risk.targets, risk.costs)
+    if row is not None:
+        return row.lower, row.upper
+    low, high = risk.loss.domain(risk.targets)
+    return -risk.costs * high, -risk.costs * low

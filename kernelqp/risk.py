@@ -1,0 +1,264 @@
+"""Which problem is meant: a regularised risk, its primal and its dual value.
+
+    (P)  min over f, θ    1/2 ‖f‖² + d'θ + Σ c_i ℓ(y_i, p_i)             p = f(x) + Bθ
+    (D)  max over β      −1/2 ‖β‖²_K − Σ c_i ℓ*(y_i, −β_i / c_i)         B'β = d
+
+with f = Σ β_j k(x_j, ·). For any f, θ and any β in the domain with B'β = d,
+
+    P − D = 1/2 ‖f − f_β‖² + Σ c_i FY_i >= 0
+
+where FY is the loss's Fenchel-Young residual: weak duality, and the size of the gap row by row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.linalg
+
+from kernelqp.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from kernelqp._types import Matrix, Vector
+    from kernelqp.formulation import Formulation
+    from kernelqp.gram import Gram
+    from kernelqp.losses import Loss
+    from kernelqp.solution import Infeasible, Solution
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Offset:
+    """The part of a prediction that carries no penalty: Bθ, at the price d'θ.
+
+    Parameters
+    ----------
+    basis : Matrix, shape (n, m)
+        B, the value of every offset function at every row.
+    price : Vector, shape (m,)
+        d, what a unit of θ costs; 0 for an intercept.
+    constant : Vector, shape (m,), or None
+        The θ for which Bθ = 1 in every row, when there is one.
+    """
+
+    basis: Matrix
+    price: Vector
+    constant: Vector | None
+
+    @classmethod
+    def free(cls, n: int) -> Offset:
+        """Return one column of ones at price 0: a free intercept."""
+        return cls(np.ones((n, 1)), np.zeros(1), np.ones(1))
+
+    @classmethod
+    def none(cls, n: int) -> Offset:
+        """Return no column: f passes through the origin of its space."""
+        return cls(np.ones((n, 0)), np.zeros(0), None)
+
+    @property
+    def is_intercept(self) -> bool:
+        """Whether the offset is exactly one free intercept."""
+        return self.basis.shape[1] == 1 and self.constant is not None and not self.price.any()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Function:
+    """A function f of the kernel's space, seen from the training rows.
+
+    ``values`` are f(x_i), shape (n,); ``norm2`` is ‖f‖². ``beta`` (n,) or ``weights`` (r,) say
+    how f is written; both None for an f known by its values alone.
+    """
+
+    values: Vector
+    norm2: float
+    beta: Vector | None = None
+    weights: Vector | None = None
+
+    def scaled(self, t: float) -> Function:
+        """Return t f."""
+        return Function(
+            t * self.values,
+            t * t * self.norm2,
+            None if self.beta is None else t * self.beta,
+            None if self.weights is None else t * self.weights,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RegularizedRisk:
+    """min 1/2 ‖f‖² + d'θ + Σ c_i ℓ(y_i, f(x_i) + (Bθ)_i).
+
+    Parameters
+    ----------
+    gram : Gram
+        The kernel on the n rows, dense or as a factor.
+    targets : Vector, shape (n,)
+        y: −1 and +1 for a margin loss, in the target's unit otherwise.
+    costs : Vector, shape (n,), or float
+        c > 0: what one unit of loss costs in row i.
+    loss : Loss
+        ℓ, one of :mod:`kernelqp.losses`.
+    offset : Offset or str
+        "free" (an intercept at no price), "none", or an :class:`Offset`.
+
+    Raises
+    ------
+    DataError
+        If a shape does not fit or a target is not finite.
+    ParameterError
+        If a cost is not positive and finite, or the offset is unknown.
+
+    Source
+    ------
+    Rifkin & Lippert (2007), Value regularization and Fenchel duality, JMLR 8, 441-479.
+
+    Examples
+    --------
+    >>> import numpy as np, kernelqp as kq
+    >>> K = kq.Gram.dense(np.array([[1.0, 0.0], [0.0, 1.0]]))
+    >>> risk = kq.RegularizedRisk(K, np.array([1.0, -1.0]), 10.0, kq.losses.Hinge())
+    >>> beta = np.array([1.0, -1.0])
+    >>> risk.dual_value(beta)
+    1.0
+    >>> float(risk.primal_value(risk.function(beta), np.zeros(1)))
+    1.0
+    """
+
+    gram: Gram
+    targets: Vector
+    costs: Vector
+    loss: Loss
+    offset: Offset = "free"  # type: ignore[assignment]  # a name is replaced on construction
+
+    def __post_init__(self) -> None:
+        n = self.gram.n
+        set_ = object.__setattr__
+        set_(self, "targets", _rows(self.targets, n, "targets"))
+        set_(self, "costs", _rows(self.costs, n, "costs"))
+        if not (self.costs > 0).all():
+            raise ParameterError(
+                f"costs must be positive; got {self.costs.min()!r}: drop rows that cost nothing"
+            )
+        if isinstance(self.offset, str):
+            if self.offset not in ("free", "none"):
+                raise ParameterError(
+                    f"offset must be 'free', 'none' or an Offset; got {self.offset!r}"
+                )
+            set_(self, "offset", Offset.free(n) if self.offset == "free" else Offset.none(n))
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.gram.n
+
+    @cached_property
+    def centred(self) -> RegularizedRisk:
+        """The same problem about the mean of the rows, when the offset holds a constant.
+
+        f − mean f has the same norm in the space of functions modulo constants, so that P and D
+        agree; what changes is θ, by the mean. Distances between rows are what is left, which
+        keeps every figure when the features stand far from the origin.
+        """
+        if self.offset.constant is None:
+            return self
+        return replace(self, gram=self.gram.centred())
+
+    def function(self, beta: Vector | None = None, weights: Vector | None = None) -> Function:
+        """Return f = Σ β_j k(x_j, ·), or f = w'φ for explicit features."""
+        if weights is not None:
+            factor = self.gram.factor
+            if factor is None:
+                raise ParameterError("weights need explicit features; this Gram is dense: pass beta")
+            return Function(factor @ weights, float(weights @ weights), None, weights)
+        if beta is None:
+            raise ParameterError("a function needs beta or weights; got neither")
+        values = self.gram.matvec(beta)
+        return Function(values, max(self.gram.norm2(beta), 0.0), beta, None)
+
+    def in_coefficients(self, function: Function) -> Function:
+        """Return an f in weights as Σ β_j k(x_j, ·), β of least norm; what no β can give is lost."""
+        if function.weights is None:
+            return function
+        assert self.gram.factor is not None  # noqa: S101  # only a factor has weights
+        return self.function(scipy.linalg.lstsq(self.gram.factor.T, function.weights)[0])
+
+    def to_centred(self, function: Function, theta: Vector) -> tuple[Function, Vector]:
+        """Return (f, θ) of this problem as the point of :attr:`centred` with the same predictions.
+
+        An f written in a β that is not balanced is kept by its values and its norm: it is no
+        Σ β_j k_centred(x_j, ·).
+        """
+        constant = self.offset.constant
+        if constant is None:
+            return function, theta
+        mean = float(function.values.mean())
+        if function.weights is not None:
+            moved = self.centred.function(weights=function.weights)
+        else:
+            moved = Function(function.values - mean, function.norm2, function.beta)
+        return moved, theta + mean * constant
+
+    def from_centred(self, function: Function, theta: Vector) -> tuple[Function, Vector]:
+        """Return a point of :attr:`centred`, written in β or weights, as a point of this problem."""
+        constant = self.offset.constant
+        if constant is None:
+            return function, theta
+        moved = self.function(beta=function.beta, weights=function.weights)
+        return moved, theta - float(moved.values.mean()) * constant
+
+    def predictions(self, function: Function, theta: Vector) -> Vector:
+        """Return p = f(x) + Bθ, shape (n,)."""
+        return np.asarray(function.values + self.offset.basis @ theta)
+
+    def primal_value(self, function: Function, theta: Vector) -> float:
+        """Return P at f and θ."""
+        p = self.predictions(function, theta)
+        lost = self.costs @ self.loss.value(self.targets, p)
+        return float(0.5 * function.norm2 + self.offset.price @ theta + lost)
+
+    def dual_value(self, beta: Vector) -> float:
+        """Return D at β: a lower bound on every P when B'β = d and K is PSD."""
+        gained = self.loss.dual_value(self.targets, self.costs, beta).sum()
+        return float(gained - 0.5 * self.gram.norm2(beta))
+
+    def distance2(self, function: Function, beta: Vector) -> float:
+        """Return ‖f − f_β‖², from differences wherever f is written in β or in weights."""
+        if function.weights is not None:
+            return float(np.sum((function.weights - self.gram.weights(beta)) ** 2))
+        if function.beta is not None:
+            return max(self.gram.norm2(function.beta - beta), 0.0)
+        cross = function.values @ beta
+        return max(float(function.norm2 - 2.0 * cross + self.gram.norm2(beta)), 0.0)
+
+    def primal(self) -> Formulation:
+        """Return (P) as a cvxpy problem in w or β, θ and p."""
+        from kernelqp.fenchel import primal_formulation  # the builder knows cvxpy, this file not
+
+        return primal_formulation(self)
+
+    def dual(self) -> Formulation:
+        """Return (D) as a cvxpy problem in β."""
+        from kernelqp.fenchel import dual_formulation
+
+        return dual_formulation(self)
+
+    def solve(self, form: str = "dual", solver: str = "auto", tol: float = 1e-6) -> Solution | Infeasible:
+        """Solve one form and certify it."""
+        if form not in ("primal", "dual"):
+            raise ParameterError(f"form must be 'primal' or 'dual'; got {form!r}")
+        chosen = self.primal() if form == "primal" else self.dual()
+        return chosen.solve(solver=solver, tol=tol)
+
+
+def _rows(value: Vector | float, n: int, name: str) -> Vector:
+    """Return ``value`` as n finite floats, a scalar repeated."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0:
+        array = np.full(n, float(array))
+    if array.shape != (n,):
+        raise DataError(f"{name} must have shape ({n},) like the Gram matrix; got {array.shape}")
+    if not np.isfinite(array).all():
+        raise DataError(f"{name} must be finite; row {int(np.argmin(np.isfinite(array)))} is not")
+    return array

@@ -1,0 +1,210 @@
+"""Results: immutable, in the method's unit and the caller's rows, with the proof they carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelqp.errors import NotCertified, Status
+from kernelqp.repair import EPS
+from kernelqp.support import Support, find_support, intercept_interval
+
+if TYPE_CHECKING:
+    from kernelqp._types import Vector
+    from kernelqp.certificate import Certificate, Verdict
+    from kernelqp.formulation import Formulation, Point
+    from kernelqp.risk import RegularizedRisk
+    from kernelqp.separation import SeparationProof
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Infeasible:
+    """No point satisfies the constraints, and ``proof`` shows why; it was verified."""
+
+    status: Status
+    proof: SeparationProof
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"infeasible: {self.proof}"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A solved formulation: the repaired, feasible point, and what is proved about it.
+
+    Attributes
+    ----------
+    value : float
+        The objective of the form that was solved, at the repaired point.
+    status : Status
+        What the numbers prove.
+    solver : str
+        Who found the point.
+    seconds : float
+        Wall time of the solve, certificate included.
+    method : object
+        The method, with the parameter values it was solved at.
+    certificate : Certificate
+        The two-sided bound and where the gap comes from.
+
+    Other attributes depend on the method; one that this solution does not have raises an
+    AttributeError that says why. All arrays are read-only.
+    """
+
+    value: float
+    status: Status
+    solver: str
+    seconds: float
+    method: Any
+    certificate: Certificate
+    _shown: dict[str, Any] = field(repr=False)
+    _absent: dict[str, str] = field(repr=False)
+    _formulation: Formulation = field(repr=False)
+    _point: Point = field(repr=False)
+    _parameters: dict[str, float] = field(repr=False)
+
+    @classmethod
+    def build(
+        cls,
+        formulation: Formulation,
+        risk: RegularizedRisk,
+        verdict: Verdict,
+        point: Point,
+        status: Status,
+        solver: str,
+        seconds: float,
+    ) -> Solution:
+        """Collect what the page shows of a point, in the caller's rows."""
+        page = formulation.page
+        shown, absent = page.attributes(risk, point)
+        found = _support(risk.centred, verdict)
+        if found is None:
+            absent["support"] = "this loss has no bounds or kinks that rows could sit at"
+        else:
+            shown["support"] = _callers(page.data, found)
+        if risk.offset.is_intercept:
+            shift = float(point.theta[0] - verdict.theta[0])
+            low, high = intercept_interval(risk.centred, verdict.beta, verdict.theta)
+            shown["intercept_interval"] = (low + shift, high + shift)
+        certificate = verdict.certificate
+        if page.data is not None:
+            rows = page.data.scatter(certificate.complementarity)
+            certificate = replace(certificate, complementarity=_frozen(rows))
+        value = certificate.primal_value if formulation.side == "primal" else certificate.dual_value
+        return cls(
+            value=value,
+            status=status,
+            solver=solver,
+            seconds=seconds,
+            method=formulation.method,
+            certificate=certificate,
+            _shown={name: _frozen(item) for name, item in shown.items()},
+            _absent=absent,
+            _formulation=formulation,
+            _point=point,
+            _parameters=formulation.parameter_values(),
+        )
+
+    @property
+    def origin(self) -> tuple[Formulation, Point, dict[str, float]]:
+        """The formulation, the repaired point on it, and the parameter values it was solved at."""
+        return self._formulation, self._point, self._parameters
+
+    def _show(self, name: str) -> Any:
+        if name in self._shown:
+            return self._shown[name]
+        reason = self._absent.get(name, f"{type(self.method).__name__} has none")
+        raise AttributeError(f"this solution has no {name}: {reason}")
+
+    @property
+    def beta(self) -> Vector:
+        """Coefficients of f = Σ β_j k(x_j, ·), signed, shape (n,); 0 for rows of weight 0."""
+        return self._show("beta")
+
+    @property
+    def alpha(self) -> Vector:
+        """Multipliers of the margin constraints, >= 0, shape (n,); β = y α at the optimum."""
+        return self._show("alpha")
+
+    @property
+    def intercept(self) -> float:
+        """The intercept b; 0.0 with intercept="none"."""
+        return self._show("intercept")
+
+    @property
+    def intercept_interval(self) -> tuple[float, float]:
+        """The interval of all optimal intercepts; a point when b is unique."""
+        return self._show("intercept_interval")
+
+    @property
+    def weights(self) -> Vector:
+        """The weights w of explicit features, shape (d,)."""
+        return self._show("weights")
+
+    @property
+    def slack(self) -> Vector:
+        """ξ = max(0, 1 − y f(x)), shape (n,)."""
+        return self._show("slack")
+
+    @property
+    def geometric_margin(self) -> float:
+        """1/‖f‖, the distance from the plane f + b = 0 to the planes f + b = ±1."""
+        return self._show("geometric_margin")
+
+    @property
+    def classes(self) -> Any:
+        """The two labels as they came; a positive decision predicts the second."""
+        return self._show("classes")
+
+    @property
+    def support(self) -> Support:
+        """The rows by role: support vectors, elbow, left, right, undecided."""
+        return self._show("support")
+
+    def decision_function(self, X: Any) -> Vector:
+        """Return f(x) + b for new rows, shape (n_new,); (n_new, n) of K for a precomputed kernel."""
+        return np.asarray(self._formulation.page.decision_function(self._point, X))
+
+    def predict(self, X: Any) -> Any:
+        """Return the predicted labels: the greater one where f + b > 0, the smaller one at 0."""
+        return self._formulation.page.predict(self._point, X)
+
+    def raise_if_not_certified(self) -> Solution:
+        """Return self, or raise NotCertified with the bound and the remedy."""
+        if self.status is not Status.CERTIFIED:
+            raise NotCertified(f"{self.certificate}. {self.status.value}")
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.method!r}: {self.certificate} by {self.solver} in {self.seconds:.2g} s"
+
+
+def _support(risk: RegularizedRisk, verdict: Verdict) -> Support | None:
+    """Find the sets; the gap is known no better than to rounding."""
+    certificate = verdict.certificate
+    rounding = 4.0 * EPS * max(abs(certificate.primal_value), abs(certificate.dual_value))
+    margins = risk.targets * risk.predictions(verdict.function, verdict.theta)
+    gap = max(certificate.gap, rounding)
+    return find_support(
+        risk, verdict.beta, verdict.theta, margins, gap, certificate.relative_gap
+    )
+
+
+def _callers(data: Any, found: Support) -> Support:
+    """Return the sets as the caller's row numbers."""
+    rows = np.arange(10**9)[:0] if data is None else data.rows
+    names = ("support_vectors", "elbow", "left", "right", "undecided")
+    sets = (getattr(found, name) for name in names)
+    return Support(*(_frozen(s if data is None else rows[s]) for s in sets))
+
+
+def _frozen(item: Any) -> Any:
+    """Return an array as a read-only copy; anything else as it is."""
+    if not isinstance(item, np.ndarray):
+        return item
+    item = item.copy()
+    item.setflags(write=False)
+    return item

@@ -1,0 +1,182 @@
+"""From a formulation to a certified solution: twin, run, certify, write back.
+
+An answer that is not certified at once is asked for again, once, as tight as the solver goes (not
+when the caller set options: then the run is the caller's). The best answer met is reported.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kernelqp.certificate import Candidate, Verdict, certify
+from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
+from kernelqp.formulation import Formulation, Point
+from kernelqp.losses import HardMargin
+from kernelqp.separation import separation_proof
+from kernelqp.solution import Infeasible, Solution
+from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
+from kernelqp.twin import Twin, hardness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kernelqp.risk import RegularizedRisk
+
+HARD = 1e6  # κ from which data are first tried as if they could be separated
+
+
+def choose_solver(risk: RegularizedRisk, solver: str) -> str:
+    """Return the solver's name; "auto" is OSQP for small problems in mild units, else CLARABEL.
+
+    The rule is read off ``benchmarks/results/auto_solver.json``.
+    """
+    if solver != "auto":
+        return resolve_solver(solver)
+    row = risk.loss.row(risk.targets, risk.costs)
+    mild = row is not None and risk.n < 800 and hardness(risk) < 100.0 and not risk.loss.hard
+    return "OSQP" if mild else "CLARABEL"
+
+
+def solve_formulation(
+    formulation: Formulation, solver: str, tol: float, **options: Any
+) -> Solution | Infeasible:
+    """Solve in the dimensionless twin, write the raw answer to the page, and certify it."""
+    started = time.perf_counter()
+    check_tol(tol)
+    risk = formulation.risk()
+    chosen = choose_solver(risk.centred, solver)
+    best: tuple[Candidate, Verdict] | None = None
+    remark: Remark | None = None
+    known = capability(chosen)
+    tolerances = (known.loose * tol,) if options else (known.loose * tol, known.tight)
+    for run_risk, side, tolerance in attempts(risk.centred, formulation.side, tolerances):
+        candidate, remark = run_twin(formulation, run_risk, side, chosen, tolerance, options)
+        if candidate is not None:
+            verdict = certify(risk.centred, candidate, formulation.side, tol)
+            best = better(best, (candidate, verdict))
+            if verdict.certificate.certified:
+                break
+        if run_risk.loss.hard and remark.says_infeasible and risk.loss.hard:
+            break
+    seconds = time.perf_counter() - started
+    if risk.loss.hard and not (best and best[1].certificate.certified):
+        proof = separation_proof(risk.centred)
+        if proof is not None:
+            return Infeasible(Status.INFEASIBLE, proof, time.perf_counter() - started)
+    if best is None or remark is None:
+        raise SolverFailed(f"{chosen} returned no numbers: try solver='CLARABEL', or a larger tol")
+    formulation.write(formulation.page.fill(risk, raw_point(risk, best[0])))
+    return build_solution(formulation, risk, best[1], chosen, seconds, remark)
+
+
+def attempts(
+    risk: RegularizedRisk, side: str, tolerances: tuple[float, ...]
+) -> Iterator[tuple[RegularizedRisk, str, float]]:
+    """Yield (problem, side, tolerance) in the order in which they are tried.
+
+    Where the loss dominates (κ > 1e6) the data are first tried as separable, without the bound on β;
+    where that violates the bound, the primal keeps its figures and the dual does not.
+    """
+    for tolerance in tolerances:
+        if risk.loss.zero_beyond_margin and hardness(risk) > HARD:
+            yield replace(risk, loss=HardMargin()), side, tolerance
+            yield risk, "primal", tolerance
+        else:
+            yield risk, side, tolerance
+
+
+def run_twin(
+    formulation: Formulation,
+    risk: RegularizedRisk,
+    side: str,
+    solver: str,
+    tolerance: float,
+    options: dict[str, Any],
+) -> tuple[Candidate | None, Remark]:
+    """Solve the twin of one attempt, compiled once for each side and kind of solver."""
+    quadratic = capability(solver).quadratic
+    key = (side, quadratic, type(risk.loss))
+    twin = formulation.twins.get(key)
+    if twin is None:
+        twin = formulation.twins[key] = Twin(risk, side, quadratic=quadratic)
+    twin.set(risk)
+    remark = run(twin.problem, solver, tolerance, options)
+    candidate = twin.candidate(risk)
+    if candidate is not None and candidate.function is not None and formulation.page.in_coefficients:
+        candidate = replace(candidate, function=risk.in_coefficients(candidate.function))
+    return candidate, remark
+
+
+def better(
+    best: tuple[Candidate, Verdict] | None, new: tuple[Candidate, Verdict]
+) -> tuple[Candidate, Verdict]:
+    """Return the answer of the smaller relative gap."""
+    if best is None or new[1].certificate.relative_gap < best[1].certificate.relative_gap:
+        return new
+    return best
+
+
+def raw_point(risk: RegularizedRisk, candidate: Candidate) -> Point:
+    """Return a centred candidate, unrepaired, in the page's coordinates."""
+    from kernelqp.certificate import complete
+
+    beta, function, theta = complete(risk.centred, candidate)
+    function, theta = risk.from_centred(function, theta)
+    return Point(beta, function, theta)
+
+
+def certify_current(formulation: Formulation, tol: float) -> Solution:
+    """Certify what the page's variables and multipliers hold now."""
+    started = time.perf_counter()
+    check_tol(tol)
+    risk = formulation.risk()
+    claimed = formulation.read(risk)
+    function, theta = claimed.function, claimed.theta
+    if function is None:
+        assert claimed.beta is not None  # noqa: S101  # a page reads at least one side
+        function = risk.function(claimed.beta)
+    moved, shifted = risk.to_centred(function, _or_zero(risk, theta))
+    candidate = Candidate(
+        beta=claimed.beta,
+        function=None if claimed.function is None else moved,
+        theta=None if theta is None else shifted,
+    )
+    verdict = certify(risk.centred, candidate, formulation.side, tol)
+    stats = formulation.problem.solver_stats
+    name = "given" if stats is None else str(stats.solver_name)
+    seconds = time.perf_counter() - started
+    return build_solution(formulation, risk, verdict, name, seconds, None)
+
+
+def build_solution(
+    formulation: Formulation,
+    risk: RegularizedRisk,
+    verdict: Verdict,
+    solver: str,
+    seconds: float,
+    remark: Remark | None,
+) -> Solution:
+    """Name the status and put the repaired point into the page's coordinates."""
+    status = Status.CERTIFIED if verdict.certificate.certified else Status.NOT_CERTIFIED
+    if status is Status.NOT_CERTIFIED and remark is not None and remark.at_limit:
+        status = Status.LIMIT
+    function, theta = risk.from_centred(verdict.function, verdict.theta)
+    point = Point(verdict.beta, function, theta)
+    return Solution.build(formulation, risk, verdict, point, status, solver, seconds)
+
+
+def check_tol(tol: float) -> None:
+    """Raise ParameterError unless tol is a positive finite number."""
+    number = isinstance(tol, (int, float)) and not isinstance(tol, bool)
+    if not (number and math.isfinite(tol) and tol > 0):
+        raise ParameterError(f"tol must be a positive number; got {tol!r}: 1e-6 is the default")
+
+
+def _or_zero(risk: RegularizedRisk, theta: Any) -> Any:
+    return risk.offset.price * 0.0 if theta is None else theta
+
+
+__all__ = ["SolverError", "certify_current", "choose_solver", "solve_formulation"]

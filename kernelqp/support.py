@@ -1,0 +1,123 @@
+"""Which rows carry the solution: support vectors, elbow, left, right, and the intercept interval.
+
+No threshold on a multiplier decides: a multiplier times h_i, the size of the kernel at its row, is in
+the unit of a margin, and is compared with the margin that pushes it towards its bound. At the optimum
+one of the two is 0; at an approximate answer the larger one wins, whatever C is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from kernelqp._types import Indices, Vector
+    from kernelqp.losses import Row
+    from kernelqp.risk import RegularizedRisk
+
+SETTLED = 1e-9  # below this relative gap a multiplier strictly inside its box says "elbow"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Support:
+    """The rows by their role, as index arrays into the caller's rows.
+
+    Attributes
+    ----------
+    support_vectors : Indices
+        Rows with a multiplier that is not 0: leaving any other row out changes nothing.
+    elbow : Indices
+        On the margin, with a multiplier strictly inside its box.
+    left : Indices
+        Proved to lie inside the margin or on the wrong side (z < 1 at every optimum).
+    right : Indices
+        Proved to lie outside the margin (z > 1 at every optimum); never support vectors.
+    undecided : Indices
+        Rows that the bound is too wide, or the optimum too degenerate, to place.
+    """
+
+    support_vectors: Indices
+    elbow: Indices
+    left: Indices
+    right: Indices
+    undecided: Indices
+
+
+def margin_unit(risk: RegularizedRisk) -> Vector:
+    """Return h, shape (n,): what turns a multiplier of row i into the unit of a margin.
+
+    h_i = max(K_ii, mean K_ii / 100), K centred when the intercept is free; 1/c_i where K vanishes.
+    """
+    diagonal, mean = risk.gram.diagonal, risk.gram.mean_diagonal
+    return np.maximum(diagonal, 0.01 * mean) if mean > 0 else 1.0 / risk.costs
+
+
+def gradient(risk: RegularizedRisk, row: Row, beta: Vector, theta: Vector) -> Vector:
+    """Return q − K β − ridge β − Bθ, shape (n,): the slope of D's smooth part, less the offset."""
+    return np.asarray(
+        row.q - risk.gram.matvec(beta) - row.ridge * beta - risk.offset.basis @ theta
+    )
+
+
+def away_from_zero(risk: RegularizedRisk, row: Row, beta: Vector, slope: Vector) -> Vector:
+    """Whether β_i is not 0: |β_i| h_i > max(0, ε_i − sign(β_i) G_i), a boolean per row."""
+    push = np.maximum(row.eps - np.sign(beta) * slope, 0.0)
+    return np.asarray(np.abs(beta) * margin_unit(risk) > push)
+
+
+def inside_box(risk: RegularizedRisk, row: Row, beta: Vector, slope: Vector) -> Vector:
+    """Whether β_i is strictly inside its box, by the same rule at both ends, a boolean per row."""
+    unit = margin_unit(risk)
+    slope = slope - np.sign(beta) * row.eps
+    above = (beta - row.lower) * unit > np.maximum(-slope, 0.0)
+    below = (row.upper - beta) * unit > np.maximum(slope, 0.0)
+    return np.asarray(above & below)
+
+
+def find_support(
+    risk: RegularizedRisk, beta: Vector, theta: Vector, margins: Vector, gap: float, relative: float
+) -> Support | None:
+    """Return the sets in the risk's own rows; None for a loss under which every row carries.
+
+    ``margins`` are z at the primal point, ``gap`` its distance to the optimum: f differs from the
+    optimal one by at most √(2 gap) in norm, so a margin by at most √(2 gap K_ii).
+    """
+    if risk.loss.row(risk.targets, risk.costs) is None and not risk.loss.zero_beyond_margin:
+        return None
+    row = risk.loss.local_row(risk.targets, risk.costs, beta)
+    slope = gradient(risk, row, beta, theta)
+    carries = away_from_zero(risk, row, beta, slope)
+    n = risk.n
+    elbow, left, right = (np.zeros(n, dtype=bool) for _ in range(3))
+    if risk.loss.margin and risk.loss.piecewise_linear:
+        radius = np.sqrt(2.0 * max(gap, 0.0) * risk.gram.diagonal) if math.isfinite(gap) else np.inf
+        left, right = margins < 1.0 - radius, margins > 1.0 + radius
+        left, right = left & (margins < 1.0 - 1e-12), right & (margins > 1.0 + 1e-12)
+        elbow = inside_box(risk, row, beta, slope) & ~left & ~right & (relative <= SETTLED)
+    carries &= ~right
+    undecided = ~(elbow | left | right)
+    return Support(*(np.flatnonzero(s) for s in (carries, elbow, left, right, undecided)))
+
+
+def intercept_interval(risk: RegularizedRisk, beta: Vector, theta: Vector) -> tuple[float, float]:
+    """Return the interval of optimal free intercepts at an optimal β.
+
+    [max of G_i⁺ over β_i < upper_i, min of G_i⁻ over β_i > lower_i] with
+    G_i± = q_i − (K β)_i − ridge_i β_i − ε_i sgn±(β_i); where noise empties it, the point itself.
+    """
+    row = risk.loss.row(risk.targets, risk.costs)
+    b = float(theta[0])
+    if row is None:
+        return b, b
+    base = gradient(risk, row, beta, np.zeros(1))
+    slope, unit = base - b, margin_unit(risk)
+    right_sign, left_sign = np.where(beta >= 0, 1.0, -1.0), np.where(beta > 0, 1.0, -1.0)
+    rising, falling = base - row.eps * right_sign, base - row.eps * left_sign
+    can_rise = (row.upper - beta) * unit > np.maximum(slope, 0.0)
+    can_fall = (beta - row.lower) * unit > np.maximum(-slope, 0.0)
+    low = float(rising[can_rise].max(initial=-math.inf))
+    high = float(falling[can_fall].min(initial=math.inf))
+    return (low, high) if low <= high else (b, b)

@@ -1,0 +1,115 @@
+"""The dimensionless twin: what a solver sees instead of raw units.
+
+The kernel is centred when the intercept is free. With u the unit of a multiplier (the mean cost; for
+a hard margin 1/k̄), k̄ the mean diagonal of K and κ = u k̄, the twin of
+
+    (D)  is  max  q'v − ... − u/2 v'K v,   β = u v,  v in [0, 1] for a hinge, objective in units of u;
+    (P)  is  min  λ/2 ‖f_v‖² + Σ (c_i/u) ℓ(y_i, g f_v + Bθ),   f = g f_v,  λ = g²/u,
+
+where the gain g = min(1, κ)/√k̄ (weights) or min(1, κ)/k̄ (coefficients) keeps v near 1. u, λ and g
+are cvxpy Parameters: another C compiles nothing. In raw units solvers call a C of 1e-7 "optimal" when
+it is 36 % off, and fail on features far from the origin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import cvxpy as cp
+import numpy as np
+
+from kernelqp.certificate import Candidate
+from kernelqp.fenchel import Program, dual_program, primal_program
+
+if TYPE_CHECKING:
+    from kernelqp._types import Vector
+    from kernelqp.risk import RegularizedRisk
+
+
+def unit_of(risk: RegularizedRisk) -> float:
+    """Return u, the unit of a multiplier: the mean cost, or 1/k̄ for a hard margin."""
+    return 1.0 / size_of(risk) if risk.loss.hard else float(risk.costs.mean())
+
+
+def size_of(risk: RegularizedRisk) -> float:
+    """Return k̄, the mean diagonal of the kernel; 1 where the kernel is 0."""
+    return risk.gram.mean_diagonal or 1.0
+
+
+def hardness(risk: RegularizedRisk) -> float:
+    """Return κ = u k̄: 1 for a hard margin, large where the loss dominates the penalty."""
+    return unit_of(risk) * size_of(risk)
+
+
+class Twin:
+    """One compiled problem in dimensionless units, for one side and one kind of solver.
+
+    Parameters
+    ----------
+    risk : RegularizedRisk
+        The centred problem; later calls may change its costs by a common factor.
+    side : str
+        "primal" or "dual".
+    quadratic : bool
+        Whether the solver takes a quadratic objective.
+    """
+
+    def __init__(self, risk: RegularizedRisk, side: str, *, quadratic: bool) -> None:
+        self.side = side
+        self._unit = cp.Parameter(nonneg=True, name="unit")
+        self._penalty = cp.Parameter(nonneg=True, name="penalty")
+        self._gain = cp.Parameter(nonneg=True, name="gain")
+        relative = replace(risk, costs=np.ones(risk.n) if risk.loss.hard else risk.costs / unit_of(risk))
+        self._program: Program = (
+            dual_program(relative, self._unit, quadratic=quadratic)
+            if side == "dual"
+            else primal_program(relative, self._penalty, self._gain, quadratic=quadratic)
+        )
+        self.set(risk)
+
+    @property
+    def problem(self) -> cp.Problem:
+        """The cvxpy problem that a solver is given."""
+        return self._program.problem
+
+    def set(self, risk: RegularizedRisk) -> None:
+        """Put the risk's units into the parameters."""
+        unit, size = unit_of(risk), size_of(risk)
+        root = np.sqrt(size) if risk.gram.factor is not None else size
+        gain = min(1.0, unit * size) / root
+        self._unit.value, self._gain.value = unit, gain
+        self._penalty.value = gain * gain / unit
+
+    def candidate(self, risk: RegularizedRisk) -> Candidate | None:
+        """Return what the solved twin claims about ``risk``, or None without finite numbers."""
+        if any(v.value is None for v in self._program.variables.values()):
+            return None
+        found = self._dual_candidate() if self.side == "dual" else self._primal_candidate(risk)
+        numbers = [found.beta, found.theta, None if found.function is None else found.function.values]
+        given = [a for a in numbers if a is not None]
+        return found if all(np.isfinite(a).all() for a in given) else None
+
+    def _dual_candidate(self) -> Candidate:
+        beta = self._unit.value * self._program.variables["beta"].value
+        return Candidate(beta=beta, theta=self._multiplier("balance"))
+
+    def _primal_candidate(self, risk: RegularizedRisk) -> Candidate:
+        gain, values = float(self._gain.value), self._program.variables
+        if risk.gram.factor is not None:
+            function = risk.function(weights=gain * values["w"].value)
+        else:
+            beta = gain * values["beta"].value
+            # a centred kernel does not see the mean of β: without it f is the same, and balanced
+            function = risk.function(beta - beta.mean() if risk.offset.constant is not None else beta)
+        multiplier = self._multiplier("prediction")
+        beta = None if multiplier is None else self._unit.value * multiplier
+        theta = values["theta"].value if "theta" in values else np.zeros(0)
+        return Candidate(beta=beta, function=function, theta=theta)
+
+    def _multiplier(self, name: str) -> Vector | None:
+        """Return a constraint's multiplier; an empty one where there is no such constraint."""
+        if name not in self._program.constraints:
+            return np.zeros(0)
+        value: Any = self._program.constraints[name].dual_value
+        return None if value is None else np.ravel(np.asarray(value, dtype=np.float64), order="F")
