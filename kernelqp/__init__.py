@@ -21,3 +21,37 @@ from kernelqp.solution import Infeasible, Solution
 from kernelqp.support import Support
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "RBF",
+    "Candidate",
+    "Certificate",
+    "Comparison",
+    "Formulation",
+    "Function",
+    "Gram",
+    "HardMarginSVM",
+    "Infeasible",
+    "InputError",
+    "KKTReport",
+    "KernelQPError",
+    "Laplacian",
+    "Linear",
+    "NotCertified",
+    "Offset",
+    "Polynomial",
+    "Precomputed",
+    "RegularizedRisk",
+    "Sigmoid",
+    "SoftMarginSVM",
+    "Solution",
+    "SolverError",
+    "Status",
+    "Support",
+    "__version__",
+    "assert_kkt",
+    "certify",
+    "check_kkt",
+    "compare",
+    "losses",
+]

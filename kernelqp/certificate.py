@@ -110,7 +110,7 @@ class Verdict:
     """The certificate with the feasible points it speaks of, in the risk's rows."""
 
     certificate: Certificate
-    beta: Vector
+    dual: Function
     function: Function
     theta: Vector
 
@@ -129,17 +129,17 @@ def certify(risk: RegularizedRisk, candidate: Candidate, side: str, tol: float) 
     tol : float
         The relative gap that is good enough.
     """
-    beta0, function0, theta0 = complete(risk, candidate)
-    terms = blame(risk, beta0, function0, theta0)
-    beta = repair_dual(risk, beta0, theta0)
-    point = _report(risk, side, beta, function0, theta0)
-    if relative_gap(risk, point.primal, point.dual) > POLISHED:
-        beta, theta = elbow_solve(risk, beta, point.theta)
-        point = _better(side, point, _report(risk, side, beta, function0, theta))
+    dual0, function0, theta0 = complete(risk, candidate)
+    terms = blame(risk, dual0, function0, theta0)
+    point = _report(risk, side, repair_dual(risk, dual0, theta0), function0, theta0)
+    scale = gap_scale(risk)
+    if relative_gap(point.primal, point.dual, scale) > POLISHED:
+        dual, theta = elbow_solve(risk, point.at, point.theta)
+        point = _better(side, point, _report(risk, side, dual, function0, theta))
         if side == "primal":
-            solved = _written_like(risk, function0, beta)
-            point = _better(side, point, _report(risk, side, beta, solved, theta))
-    relative = relative_gap(risk, point.primal, point.dual)
+            solved = _written_like(risk, function0, dual)
+            point = _better(side, point, _report(risk, side, dual, solved, theta))
+    relative = relative_gap(point.primal, point.dual, scale)
     certificate = Certificate(
         primal_value=point.primal,
         dual_value=point.dual,
@@ -153,65 +153,71 @@ def certify(risk: RegularizedRisk, candidate: Candidate, side: str, tol: float) 
         repair=_distance(risk, function0, point.function),
         certified=bool(-ROUNDING <= relative <= tol),
     )
-    return Verdict(certificate, point.beta, point.function, point.theta)
+    return Verdict(certificate, point.at, point.function, point.theta)
 
 
-def complete(risk: RegularizedRisk, candidate: Candidate) -> tuple[Vector, Function, Vector]:
-    """Fill in what a candidate does not say: β from f, f from β, θ as the best one."""
+def complete(risk: RegularizedRisk, candidate: Candidate) -> tuple[Function, Function, Vector]:
+    """Return (f_β, f, θ) of a candidate; what it does not say follows from what it says."""
     beta, function, theta = candidate.beta, candidate.function, candidate.theta
+    dual = None if beta is None else risk.function(np.nan_to_num(beta))
+    function = dual if function is None else function
     if function is None:
-        if beta is None:
-            raise InputError("a candidate needs beta or a function; got neither")
-        function = risk.function(beta)
+        raise InputError("a candidate needs beta or a function; got neither")
     if theta is None:
         theta = offset_at(risk, function, np.zeros(risk.offset.price.size))
-    if beta is None:
-        beta = dual_from_primal(risk, function, theta)
-    return np.nan_to_num(beta), function, np.nan_to_num(theta)
+    if dual is None:
+        dual = risk.function(dual_from_primal(risk, function, theta))
+    return dual, function, np.nan_to_num(theta)
 
 
 def dual_from_primal(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:
     """Return β = −c ℓ'(p): the middle of the slopes near p, so that rows at a kink stay free."""
     low, high = domain_of(risk)
     if function.beta is not None:
-        return np.clip(function.beta, low, high)
+        return np.asarray(np.clip(function.beta, low, high))
     p = risk.predictions(function, theta)
     if risk.loss.hard:
         z = risk.targets * p
-        return risk.targets * (z <= z.min() + BAND) / max(risk.gram.mean_diagonal, EPS)
+        near = (z <= z.min() + BAND) / max(risk.gram.mean_diagonal, EPS)
+        return np.asarray(risk.targets * near)
     band = BAND * _target_unit(risk)
     steepest = risk.loss.slopes(risk.targets, p + band)[1]
     flattest = risk.loss.slopes(risk.targets, p - band)[0]
-    return np.clip(-risk.costs * 0.5 * (steepest + flattest), low, high)
+    return np.asarray(np.clip(-risk.costs * 0.5 * (steepest + flattest), low, high))
 
 
 def blame(
-    risk: RegularizedRisk, beta: Vector, function: Function, theta: Vector
+    risk: RegularizedRisk, dual: Function, function: Function, theta: Vector
 ) -> tuple[float, Vector, float, float]:
-    """Return stationarity, complementarity by row, domain and balance of an unrepaired candidate."""
+    """Return stationarity, complementarity by row, domain and balance, before any repair."""
     low, high = domain_of(risk)
+    beta = dual.beta
+    assert beta is not None  # a dual point is written in β
     inside = np.clip(beta, low, high)
     p = risk.predictions(function, theta)
     miss = np.abs(risk.targets - p)  # |1 − z| for targets ±1
     domain = float(np.abs(beta - inside) @ np.maximum(1.0, miss))
     off = np.abs(imbalance(risk, beta))
     balance = float(off @ np.maximum(1.0, np.abs(theta)))
-    return 0.5 * risk.distance2(function, beta), _complementarity(risk, inside, p), domain, balance
+    return 0.5 * risk.distance2(function, dual), _complementarity(risk, inside, p), domain, balance
 
 
-def relative_gap(risk: RegularizedRisk, primal: float, dual: float) -> float:
-    """Return (P − D) / max(|P|, |D|, min(P at f = 0, s²/mean K_ii)); 0/0 is 0.
+def gap_scale(risk: RegularizedRisk) -> float:
+    """Return min(P at f = 0, s²/mean K_ii), the scale of a problem whose optimum is 0.
 
-    The last term is a scale of the problem for an optimum at 0, s the size of a target and the mean
-    weighted by the costs; it is the same in every unit of K, C and y.
+    s is the size of a target and the mean weighted by the costs; the same in every unit.
     """
-    if not (math.isfinite(primal) and math.isfinite(dual)):
-        return math.inf
     mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
     size2 = _target_unit(risk) ** 2
     floor = min(null_value(risk), size2 / mean if mean > 0 else math.inf)
-    scale = max(abs(primal), abs(dual), floor if math.isfinite(floor) else 0.0)
-    return 0.0 if primal == dual else (primal - dual) / scale
+    return floor if math.isfinite(floor) else 0.0
+
+
+def relative_gap(primal: float, dual: float, scale: float) -> float:
+    """Return (P − D) / max(|P|, |D|, scale); 0/0 is 0, and no finite bound is infinitely wide."""
+    if not (math.isfinite(primal) and math.isfinite(dual)):
+        return math.inf
+    return 0.0 if primal == dual else (primal - dual) / max(abs(primal), abs(dual), scale)
 
 
 def null_value(risk: RegularizedRisk) -> float:
@@ -234,9 +240,9 @@ def offset_at(risk: RegularizedRisk, function: Function, theta: Vector) -> Vecto
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Point:
-    """A reported point with the two values that bound the optimum."""
+    """A reported point, the dual point ``at`` which D was taken, and the two bounds."""
 
-    beta: Vector
+    at: Function
     function: Function
     theta: Vector
     primal: float
@@ -244,35 +250,35 @@ class _Point:
 
 
 def _report(
-    risk: RegularizedRisk, side: str, beta: Vector, function: Function, theta: Vector
+    risk: RegularizedRisk, side: str, dual: Function, function: Function, theta: Vector
 ) -> _Point:
     """Return the repaired point of one side with P and D.
 
     A dual reports f_β itself, at its best offset; its P is that of f_β repaired, a bound only.
     """
-    dual = risk.dual_value(beta)
+    lower = risk.dual_value(dual)
     if side == "primal":
         function, theta = repair_primal(risk, function, theta)
-        return _Point(beta, function, theta, risk.primal_value(function, theta), dual)
-    function = risk.function(beta)
-    theta = offset_at(risk, function, theta)
-    primal = risk.primal_value(*repair_primal(risk, function, theta))
-    return _Point(beta, function, theta, primal, dual)
+        return _Point(dual, function, theta, risk.primal_value(function, theta), lower)
+    theta = offset_at(risk, dual, theta)
+    upper = risk.primal_value(*repair_primal(risk, dual, theta))
+    return _Point(dual, dual, theta, upper, lower)
 
 
 def _better(side: str, a: _Point, b: _Point) -> _Point:
     """Return the point of the better own value, with the better of the two bounds."""
     primal, dual = min(a.primal, b.primal), max(a.dual, b.dual)
-    chosen = (b if b.primal < a.primal else a) if side == "primal" else (b if b.dual > a.dual else a)
-    beta = (b if b.dual > a.dual else a).beta
-    return replace(chosen, beta=beta, primal=primal, dual=dual)
+    by_dual = b if b.dual > a.dual else a
+    by_primal = b if b.primal < a.primal else a
+    chosen = by_primal if side == "primal" else by_dual
+    return replace(chosen, at=by_dual.at, primal=primal, dual=dual)
 
 
-def _written_like(risk: RegularizedRisk, function: Function, beta: Vector) -> Function:
+def _written_like(risk: RegularizedRisk, function: Function, dual: Function) -> Function:
     """Return f_β in weights where ``function`` is."""
-    if function.weights is None:
-        return risk.function(beta)
-    return risk.function(weights=risk.gram.weights(beta))
+    if function.weights is None or dual.beta is None:
+        return dual
+    return risk.function(weights=risk.gram.weights(dual.beta))
 
 
 def _complementarity(risk: RegularizedRisk, beta: Vector, p: Vector) -> Vector:
@@ -286,12 +292,13 @@ def _complementarity(risk: RegularizedRisk, beta: Vector, p: Vector) -> Vector:
 
 
 def _distance(risk: RegularizedRisk, a: Function, b: Function) -> float:
-    """Return ‖a − b‖."""
+    """Return ‖a − b‖, where one of the two may be known by its values."""
     if a.weights is not None and b.weights is not None:
         return float(np.linalg.norm(a.weights - b.weights))
-    if a.beta is not None and b.beta is not None:
+    a, b = (b, a) if b.by_values or b.beta is None else (a, b)
+    if a.by_values and b.by_values and a.beta is not None and b.beta is not None:
         return math.sqrt(max(risk.gram.norm2(a.beta - b.beta), 0.0))
-    return math.sqrt(risk.distance2(a, b.beta)) if b.beta is not None else math.nan
+    return math.sqrt(risk.distance2(a, b))
 
 
 def _target_unit(risk: RegularizedRisk) -> float:

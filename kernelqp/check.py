@@ -1,4 +1,4 @@
-"""`check_kkt` for everything that can be checked: a Solution, a Formulation, any solved cvxpy problem."""
+"""`check_kkt` for whatever can be checked: a Solution, a Formulation, a solved cvxpy problem."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _repaired_point(solution: Solution) -> Iterator[Formulation]:
     before = formulation.parameter_values()
     held = [(v, v.value) for v in problem.variables()]
     duals = [(v, v.value) for c in problem.constraints for v in c.dual_variables]
-    state = (problem._value, problem._status, problem._solution)  # noqa: SLF001  # cvxpy has no setter
+    state = (problem._value, problem._status, problem._solution)  # cvxpy has no setter
     try:
         _set(formulation, parameters)
         formulation.write(formulation.page.fill(formulation.risk(), point))
@@ -80,7 +80,7 @@ def _repaired_point(solution: Solution) -> Iterator[Formulation]:
         _set(formulation, before)
         for variable, value in (*held, *duals):
             variable.save_value(value)
-        problem._value, problem._status, problem._solution = state  # noqa: SLF001
+        problem._value, problem._status, problem._solution = state
 
 
 def _set(formulation: Formulation, values: dict[str, float]) -> None:

@@ -1,4 +1,4 @@
-"""Several results of one problem side by side: do they agree, and is a disagreement a fault?"""
+"""Several results of one problem side by side: do they agree, and what does it mean if not."""
 
 from __future__ import annotations
 
@@ -50,9 +50,13 @@ class Comparison:
         return f"the values agree and the {what} differ: the optimum is not unique, all are optimal"
 
     def __str__(self) -> str:
-        head = f"{'side':<8}{'solver':<10}{'value':>18}{'gap':>10}{'support':>9}{'seconds':>9}  status"
+        head = (
+            f"{'side':<8}{'solver':<10}{'value':>18}{'gap':>10}{'support':>9}{'seconds':>9}  status"
+        )
         rows = [_row(s) for s in self.solutions]
-        return "\n".join([head, *rows, f"{self.lower:.10g} <= optimum <= {self.upper:.10g}", self.verdict])
+        return "\n".join(
+            [head, *rows, f"{self.lower:.10g} <= optimum <= {self.upper:.10g}", self.verdict]
+        )
 
 
 def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
@@ -84,7 +88,9 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
         if not hasattr(solution, "certificate"):
             raise InputError(f"compare takes Solutions; got {type(solution).__name__}: {solution}")
     if len({s.certificate.complementarity.shape for s in found}) > 1:
-        raise InputError("compare takes results of one data set; these have different numbers of rows")
+        raise InputError(
+            "compare takes results of one data set; these have different numbers of rows"
+        )
     lower = max(s.certificate.dual_value for s in found)
     upper = min(s.certificate.primal_value for s in found)
     scale = max(abs(lower), abs(upper), np.finfo(float).tiny)
@@ -100,7 +106,7 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
 
 
 def _close(vectors: list[np.ndarray], tol: float) -> bool:
-    """Whether all vectors equal the first to √tol of its size: vectors follow values in the square."""
+    """Whether all equal the first to √tol of its size: values are off by the square."""
     first = vectors[0]
     size = float(np.abs(first).max(initial=0.0))
     return all(bool(np.abs(v - first).max(initial=0.0) <= np.sqrt(tol) * size) for v in vectors)

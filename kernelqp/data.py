@@ -292,7 +292,7 @@ def _freeze(*arrays: NDArray[Any]) -> None:
         array.setflags(write=False)
 
 
-def _array(raw: Any, name: str) -> NDArray[Any]:  # noqa: ANN401
+def _array(raw: Any, name: str) -> NDArray[Any]:
     """Any array-like as an ndarray; sparse ones dense."""
     if scipy.sparse.issparse(raw):
         return np.asarray(raw.toarray())

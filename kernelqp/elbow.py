@@ -6,7 +6,7 @@ With the rows at their bounds fixed, the optimum is the linear system of the res
     [B_E'             0  ] [Δθ  ] = [d − B'β                                 ]
 
 solved for the correction of least norm, so that duplicates and singular kernels change little. Rows
-that leave their box, or that the new θ pulls off a bound, change sets, and the system is solved anew.
+that leave their box, or that the new θ pulls off a bound, change sets, and it is solved anew.
 
 Source: Nocedal & Wright (2006), Numerical Optimization, section 16.5.
 """
@@ -17,45 +17,55 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
-from kernelqp.repair import imbalance, repair_dual
+from kernelqp.repair import EPS, imbalance, repair_dual
 from kernelqp.support import gradient, inside_box
 
 if TYPE_CHECKING:
-    from kernelqp._types import Vector
+    from collections.abc import Callable
+
+    from kernelqp._types import Mask, Matrix, Vector
     from kernelqp.losses import Row
-    from kernelqp.risk import RegularizedRisk
+    from kernelqp.risk import Function, RegularizedRisk
 
 ROUNDS = 12
+WELL = 1e-11  # reciprocal condition from which a factorisation is trusted
 LARGEST = 4000  # rows of a dense system that are still solved: 128 MB, about a second
 
 
-def elbow_solve(risk: RegularizedRisk, beta: Vector, theta: Vector) -> tuple[Vector, Vector]:
-    """Return the (β, θ) of the largest D met while the sets settle; at least as good as the start.
+def elbow_solve(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[Function, Vector]:
+    """Return the (f_β, θ) of the largest D met while the sets settle, the start included.
 
     A loss that is not linear-quadratic gives the system of its second-order model at β, so that the
     rounds are Newton's. An elbow of more than 4000 rows is returned unchanged.
     """
-    best, value = (beta, theta), risk.dual_value(beta)
+    best, value = (dual, theta), risk.dual_value(dual)
     curved = risk.loss.row(risk.targets, risk.costs) is None
     seen: set[bytes] = set()
     for _ in range(ROUNDS):
-        row = risk.loss.local_row(risk.targets, risk.costs, beta)
-        free = inside_box(risk, row, beta, gradient(risk, row, beta, theta))
+        assert dual.beta is not None  # a dual point is written in β
+        row = risk.loss.local_row(risk.targets, risk.costs, dual.beta)
+        free = inside_box(risk, row, dual.beta, gradient(risk, row, dual, theta))
         key = free.tobytes()
         if (key in seen and not curved) or free.sum() > LARGEST:
             break
         seen.add(key)
-        beta, theta = solve_elbow_system(risk, row, snap(row, beta, free), theta, free)
-        beta = np.clip(beta, row.lower, row.upper)
-        feasible = repair_dual(risk, beta, theta)
+        start = risk.function(snap(row, dual.beta, free))
+        beta, theta = solve_elbow_system(risk, row, start, theta, free)
+        dual = risk.function(np.clip(beta, row.lower, row.upper))
+        feasible = repair_dual(risk, dual, theta)
         reached = risk.dual_value(feasible)
-        if reached >= value - 1e-12 * abs(value):  # a tie in D is decided by P, which is first order
+        if reached >= value - 1e-12 * abs(
+            value
+        ):  # a tie in D is decided by P, which is first order
             best, value = (feasible, theta), max(reached, value)
+        if curved and reached <= value * (1.0 + 4.0 * EPS):
+            break
     return best
 
 
-def snap(row: Row, beta: Vector, free: Vector) -> Vector:
+def snap(row: Row, beta: Vector, free: Mask) -> Vector:
     """Return β with every row that is not free at its nearest bound, or at the kink at 0."""
     low, high = np.abs(beta - row.lower), np.abs(row.upper - beta)
     end = np.where(low <= high, row.lower, row.upper)
@@ -64,10 +74,11 @@ def snap(row: Row, beta: Vector, free: Vector) -> Vector:
 
 
 def solve_elbow_system(
-    risk: RegularizedRisk, row: Row, beta: Vector, theta: Vector, free: Vector
+    risk: RegularizedRisk, row: Row, dual: Function, theta: Vector, free: Mask
 ) -> tuple[Vector, Vector]:
     """Return (β + Δβ, θ + Δθ) of the system above."""
-    rows = np.flatnonzero(free)
+    assert dual.beta is not None  # a dual point is written in β
+    rows, beta = np.flatnonzero(free), dual.beta
     basis = risk.offset.basis[rows]
     size, columns = rows.size, basis.shape[1]
     if size == 0:
@@ -77,22 +88,45 @@ def solve_elbow_system(
     system[np.arange(size), np.arange(size)] += row.ridge[rows]
     system[:size, size:], system[size:, :size] = basis, basis.T
     right = np.empty(size + columns)
-    right[:size] = (gradient(risk, row, beta, theta) - np.sign(beta) * row.eps)[rows]
+    right[:size] = (gradient(risk, row, dual, theta) - np.sign(beta) * row.eps)[rows]
     right[size:] = -imbalance(risk, beta)
-    change = least_norm_solution(system, right)
+    change = least_norm_solution(system, right, size)
     beta = beta.copy()
     beta[rows] += change[:size]
     return beta, theta + change[size:]
 
 
-def least_norm_solution(system: Vector, right: Vector) -> Vector:
-    """Solve the symmetric system; where it is singular, by its eigenvectors, least norm."""
+def least_norm_solution(system: Matrix, right: Vector, size: int) -> Vector:
+    """Solve the bordered system; where it is singular, by its eigenvectors, with least norm."""
     scale = np.sqrt(np.maximum(np.abs(np.diag(system)), np.abs(system).max(axis=1)))
     scale[scale == 0] = 1.0
     scaled = system / scale[:, None] / scale[None, :]
-    values, vectors = scipy.linalg.eigh(scaled, check_finite=False)
+    solve = _cholesky(scaled, size) or _eigenvectors(scaled)
+    solution = solve(right / scale)
+    solution = solution + solve(right / scale - scaled @ solution)  # one refinement
+    return np.asarray(solution / scale)
+
+
+def _cholesky(system: Matrix, size: int) -> Callable[[Vector], Vector] | None:
+    """Return the solver through K_EE = L L' and its Schur complement, None near singularity."""
+    block, border = system[:size, :size], system[:size, size:]
+    factor, info = lapack.dpotrf(block)
+    if info != 0 or not lapack.dpocon(factor, np.abs(block).sum(axis=0).max())[0] > WELL:
+        return None
+    inner: Matrix = lapack.dpotrs(factor, border)[0] if border.size else border
+    schur = np.linalg.pinv(border.T @ inner)
+
+    def solve(b: Vector) -> Vector:
+        u: Vector = lapack.dpotrs(factor, b[:size])[0].reshape(size)
+        v = schur @ (border.T @ u - b[size:])
+        return np.r_[u - inner @ v, v]
+
+    return solve
+
+
+def _eigenvectors(system: Matrix) -> Callable[[Vector], Vector]:
+    """Return the least-norm solver of a singular system."""
+    values, vectors = scipy.linalg.eigh(system, check_finite=False)
     keep = np.abs(values) > 1e-13 * len(values) * np.abs(values).max(initial=0.0)
     inverse = np.divide(1.0, values, out=np.zeros_like(values), where=keep)
-    solution = vectors @ (inverse * (vectors.T @ (right / scale)))
-    solution += vectors @ (inverse * (vectors.T @ (right / scale - scaled @ solution)))
-    return np.asarray(solution / scale)
+    return lambda b: np.asarray(vectors @ (inverse * (vectors.T @ b)))

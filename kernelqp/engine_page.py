@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from kernelqp._types import Vector
     from kernelqp.risk import RegularizedRisk
 
-NO_KERNEL = "a risk is stated by its Gram matrix and has no kernel to see new rows with: use a method"
+NO_KERNEL = (
+    "a risk is stated by its Gram matrix and has no kernel to see new rows with: use a method"
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -64,7 +66,9 @@ class EnginePage:
         }
         return Written(values, {"prediction": point.beta})
 
-    def attributes(self, risk: RegularizedRisk, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
+    def attributes(
+        self, risk: RegularizedRisk, point: Point
+    ) -> tuple[dict[str, Any], dict[str, str]]:
         """Return β and, where there are any, the weights and the intercept."""
         shown: dict[str, Any] = {"beta": point.beta}
         if point.function.weights is not None:

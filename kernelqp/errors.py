@@ -70,7 +70,7 @@ class Status(Enum):
         "for instance with SoftMarginSVM."
     )
     UNBOUNDED = (
-        "The objective has no finite optimum on this data: add a penalty or a bound on the variables."
+        "The objective has no finite optimum on this data: add a penalty, or bound the variables."
     )
     NOT_ATTAINED = (
         "The infimum is approached but not reached: use a finite C so that the penalty acts."

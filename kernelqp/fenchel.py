@@ -3,25 +3,26 @@
     (P)  min  λ/2 ‖f‖² + d'θ + Σ c_i ℓ(y_i, p_i)     p = μ f(x) + Bθ      f = K β or F w
     (D)  max  −κ/2 β'K β − Σ c_i ℓ*(y_i, −β_i / c_i)    B'β = d
 
-λ, μ, κ are 1 on the page; the dimensionless twin moves the units into them. p is a variable, so that
-the multiplier of its equation is β: a primal solve by any solver gives both sides of the bound.
+λ, μ, κ are 1 on the page; the dimensionless twin moves the units into them. p is a variable, so
+that the multiplier of its equation is β: a primal solve gives both sides of the bound.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import cvxpy as cp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kernelqp._types import Matrix
     from kernelqp.formulation import Formulation
     from kernelqp.gram import Gram
     from kernelqp.risk import RegularizedRisk
 
-    Scalar = float | cp.Parameter
+    Scalar: TypeAlias = float | cp.Parameter
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,6 +35,16 @@ class Program:
     parameters: Mapping[str, cp.Parameter]
 
 
+def constant(matrix: Matrix) -> cp.Constant:
+    """Return a cvxpy constant that shares the memory of a read-only matrix.
+
+    cvxpy copies an array, lest its owner change it, and takes a buffer as it is.
+    """
+    if matrix.flags.writeable:
+        return cp.Constant(matrix)
+    return cp.Constant(memoryview(matrix))
+
+
 def square_norm(gram: Gram, x: cp.Expression, *, quadratic: bool = True) -> cp.Expression:
     """Return x'K x.
 
@@ -42,10 +53,10 @@ def square_norm(gram: Gram, x: cp.Expression, *, quadratic: bool = True) -> cp.E
     factorise K, which refuses valid Grams too: it gets the factor from the Gram.
     """
     if gram.factor is not None:
-        return cp.sum_squares(gram.factor.T @ x)
+        return cp.sum_squares(constant(gram.factor.T) @ x)
     if quadratic:
-        return cp.quad_form(x, cp.psd_wrap(gram.dense_matrix()))
-    return cp.sum_squares(gram.thin_factor().T @ x)
+        return cp.quad_form(x, cp.psd_wrap(constant(gram.dense_matrix())))
+    return cp.sum_squares(constant(gram.thin_factor().T) @ x)
 
 
 def primal_program(
@@ -56,10 +67,10 @@ def primal_program(
     p = cp.Variable(risk.n, name="p")
     if gram.factor is not None:
         f = cp.Variable(gram.factor.shape[1], name="w")
-        norm2, values = cp.sum_squares(f), gram.factor @ f
+        norm2, values = cp.sum_squares(f), constant(gram.factor) @ f
     else:
         f = cp.Variable(risk.n, name="beta")
-        norm2, values = square_norm(gram, f, quadratic=quadratic), gram.dense_matrix() @ f
+        norm2, values = square_norm(gram, f, quadratic=quadratic), constant(gram.dense_matrix()) @ f
     variables = {f.name(): f, "p": p}
     prediction, priced = gain * values, 0.0
     if risk.offset.price.size:

@@ -52,7 +52,7 @@ class Page(Protocol):
 
     @property
     def side(self) -> str:
-        """"primal" or "dual"."""
+        """Which side of the duality the page shows: primal or dual."""
 
     @property
     def in_coefficients(self) -> bool:
@@ -76,7 +76,9 @@ class Page(Protocol):
     def fill(self, risk: RegularizedRisk, point: Point) -> Written:
         """Return the values of every variable and multiplier at a point."""
 
-    def attributes(self, risk: RegularizedRisk, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
+    def attributes(
+        self, risk: RegularizedRisk, point: Point
+    ) -> tuple[dict[str, Any], dict[str, str]]:
         """Return what a Solution shows of a point, and why other names are absent."""
 
     def decision_function(self, point: Point, X_new: Any) -> Matrix:
@@ -229,9 +231,7 @@ class Formulation:
             for name, constraint in self.constraints.items()
             if name in written.multipliers
         }
-        self.problem.unpack(
-            CvxpySolution(settings.OPTIMAL, math.nan, variables, multipliers, {})
-        )
+        self.problem.unpack(CvxpySolution(settings.OPTIMAL, math.nan, variables, multipliers, {}))
 
     def __repr__(self) -> str:
         return f"<Formulation: {self.side} of {self.method!r}>"

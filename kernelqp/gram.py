@@ -262,8 +262,8 @@ class Gram:
 
     def _with(self, array: Matrix) -> "Gram":
         """Return the Gram of a matrix or factor derived from this one."""
+        array = _read_only(array)
         K, factor = (array, None) if self.factor is None else (None, array)
-        _read_only(array)
         return Gram(K, factor, self.psd_by_construction, self.repair, self.repair_size)
 
 

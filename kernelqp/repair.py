@@ -1,8 +1,8 @@
 """Feasible points from candidates: what a solver returned is moved onto the constraints.
 
 A bound is a bound only at a feasible point. The dual is repaired by one majorised step that ends
-in the box and balanced; the primal by the best scale of f and the best offset, each a convex problem
-in one dimension. Nothing here solves the problem; a candidate far from the optimum stays far.
+in the box and balanced; the primal by the best scale of f and the best offset, each a convex
+problem in one dimension. Nothing here solves the problem; a candidate far off stays far off.
 
 Source: Hunter & Lange (2004), A tutorial on MM algorithms, The American Statistician 58(1), 30-37.
 """
@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernelqp.risk import Function
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kernelqp._types import Vector
-    from kernelqp.risk import RegularizedRisk
+    from kernelqp.risk import Function, RegularizedRisk
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -31,29 +29,27 @@ def imbalance(risk: RegularizedRisk, beta: Vector) -> Vector:
     return np.array([math.fsum(column) for column in columns]) - risk.offset.price
 
 
-def majorised_step(risk: RegularizedRisk, beta: Vector, theta: Vector) -> Vector:
-    """Return the best feasible β for a separable lower bound of D that touches D at ``beta``.
+def majorised_step(risk: RegularizedRisk, dual: Function, theta: Vector) -> Function:
+    """Return the best feasible f_β for a separable lower bound of D that touches D at ``dual``.
 
     β(t) = argmax over b of −h/2 (b − v(t))² − c ℓ*(y, −b/c) with v(t) = β − (K β + B t)/h and
     diag(h) >= K; t is the root of the monotone B'β(t) = d. D never falls from a feasible β.
     """
+    assert dual.beta is not None  # a dual point is written in β
     h = np.maximum(risk.gram.row_bounds, np.finfo(np.float64).tiny)
-    slope = risk.gram.matvec(beta)
+    start, basis = dual.beta - dual.values / h, risk.offset.basis
 
     def at(t: Vector) -> Vector:
-        v = beta - (slope + risk.offset.basis @ t) / h
-        return risk.loss.dual_prox(risk.targets, risk.costs, v, h)
+        return risk.loss.dual_prox(risk.targets, risk.costs, start - (basis @ t) / h, h)
 
-    if theta.size == 0:
-        return at(theta)
-    if theta.size > 1:
-        return at(theta)  # several columns: only the solver's θ is tried, D says what it is worth
+    if theta.size != 1:  # of several columns only the solver's θ is tried: D says what it is worth
+        return risk.function(at(theta))
 
     def lacking(t: float) -> float:  # grows with t
-        return float(risk.offset.price[0] - risk.offset.basis[:, 0] @ at(np.array([t])))
+        return float(risk.offset.price[0] - basis[:, 0] @ at(np.array([t])))
 
     root = monotone_root(lacking, float(theta[0]), scale=max(abs(float(theta[0])), 1.0))
-    return settle(risk, at(np.array([root])))
+    return risk.function(settle(risk, at(np.array([root]))))
 
 
 def settle(risk: RegularizedRisk, beta: Vector) -> Vector:
@@ -73,21 +69,19 @@ def settle(risk: RegularizedRisk, beta: Vector) -> Vector:
     return beta
 
 
-def best_scaling(risk: RegularizedRisk, beta: Vector) -> Vector:
-    """Return s β with the s >= 0 of the largest D that stays in the box; needs d = 0."""
-    row = risk.loss.row(risk.targets, risk.costs)
-    if row is None or risk.offset.price.any() or not beta.any():
-        return beta
+def best_scaling(risk: RegularizedRisk, dual: Function) -> Function:
+    """Return s f_β with the s >= 0 of the largest D that stays in the box; needs d = 0."""
+    beta, row = dual.beta, risk.loss.row(risk.targets, risk.costs)
+    if row is None or risk.offset.price.any() or beta is None or not beta.any():
+        return dual
     linear = float(row.q @ beta - row.eps @ np.abs(beta))
-    curvature = float(risk.gram.norm2(beta) + row.ridge @ beta**2)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    curvature = float(dual.norm2 + row.ridge @ beta**2)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         room = np.where(beta > 0, row.upper / beta, np.where(beta < 0, row.lower / beta, np.inf))
-    most = float(room.min())
+    most = float(room.min()) * (1.0 - 4.0 * EPS)  # not over the bound by a rounding
     best = linear / curvature if curvature > 0 else most
     scale = min(max(best, 0.0), most)
-    if not math.isfinite(scale):
-        return beta
-    return np.clip(scale * beta, row.lower, row.upper)
+    return dual.scaled(scale) if math.isfinite(scale) else dual
 
 
 def feasible(risk: RegularizedRisk, beta: Vector) -> bool:
@@ -100,27 +94,29 @@ def feasible(risk: RegularizedRisk, beta: Vector) -> bool:
     return bool(np.isfinite(values).all() and balanced.all())
 
 
-def repair_dual(risk: RegularizedRisk, beta: Vector, theta: Vector) -> Vector:
-    """Return the feasible point of the largest D among a few repairs of ``beta``.
+def repair_dual(risk: RegularizedRisk, dual: Function, theta: Vector) -> Function:
+    """Return the feasible f_β of the largest D among a few repairs of ``dual``.
 
     The majorised step is preferred unless another is better by more than rounding, 1e-12 relative.
     """
-    stepped = majorised_step(risk, np.nan_to_num(beta), theta)
-    best, value = stepped, _dual_value(risk, stepped)
-    for other in (beta, best_scaling(risk, stepped)):
-        if not feasible(risk, other):
-            continue
-        rival = risk.dual_value(other)
-        if rival > value + 1e-12 * abs(rival) or not math.isfinite(value):
+    best = majorised_step(risk, dual, theta)
+    value = _dual_value(risk, best)
+    for other in (dual, best_scaling(risk, best)):
+        rival = -math.inf if other is best else _dual_value(risk, other)
+        if rival > value + 1e-12 * abs(rival):
             best, value = other, rival
     return best
 
 
-def _dual_value(risk: RegularizedRisk, beta: Vector) -> float:
-    return risk.dual_value(beta) if feasible(risk, beta) else -math.inf
+def _dual_value(risk: RegularizedRisk, dual: Function) -> float:
+    """Return D, −inf where β is not feasible."""
+    assert dual.beta is not None  # a dual point is written in β
+    return risk.dual_value(dual) if feasible(risk, dual.beta) else -math.inf
 
 
-def repair_primal(risk: RegularizedRisk, function: Function, theta: Vector) -> tuple[Function, Vector]:
+def repair_primal(
+    risk: RegularizedRisk, function: Function, theta: Vector
+) -> tuple[Function, Vector]:
     """Return (t f, θ') of the smallest P over the scale t >= 0 and the offset.
 
     Also tries the scale that makes the smallest margin exactly 1, in floating point: at a large C a
@@ -130,7 +126,10 @@ def repair_primal(risk: RegularizedRisk, function: Function, theta: Vector) -> t
         return separating(risk, function)
     best = (function, best_offset(risk, function, theta))
     for _ in range(2):
-        scaled = best[0].scaled(best_scale(risk, *best))
+        scale = best_scale(risk, *best)
+        if abs(scale - 1.0) <= 4.0 * EPS:
+            break
+        scaled = best[0].scaled(scale)
         rival = (scaled, best_offset(risk, scaled, best[1]))
         best = min(best, rival, key=lambda pair: risk.primal_value(*pair))
     if not risk.loss.zero_beyond_margin:
@@ -170,11 +169,18 @@ def best_offset(risk: RegularizedRisk, function: Function, theta: Vector) -> Vec
 
     def slope(t: float, side: int) -> float:
         ends = risk.loss.slopes(risk.targets, function.values + t * column)
-        low, high = (np.minimum(*(column * e for e in ends)), np.maximum(*(column * e for e in ends)))
+        low, high = (
+            np.minimum(*(column * e for e in ends)),
+            np.maximum(*(column * e for e in ends)),
+        )
         return price + float(risk.costs @ (high if side > 0 else low))
 
     start, scale = float(theta[0]), 1.0 + float(np.abs(function.values).max(initial=0.0))
+    if slope(start, -1) <= rounding and slope(start, 1) >= -rounding:
+        return theta
     first = monotone_root(lambda t: slope(t, 1) + rounding, start, scale)
+    if slope(first, 1) > rounding:
+        return np.array([first])
     last = np.nextafter(monotone_root(lambda t: slope(t, -1) - rounding, start, scale), -np.inf)
     return np.array([min(max(start, first), max(first, last))])
 
@@ -194,7 +200,7 @@ def best_scale(risk: RegularizedRisk, function: Function, theta: Vector) -> floa
 def monotone_root(g: Callable[[float], float], start: float, scale: float) -> float:
     """Return the t where the nondecreasing g turns from negative to >= 0, to the last bit.
 
-    Bisection, after steps from ``start`` that grow until they enclose the root; ±inf of a bracket that
+    Bisection, after steps from ``start`` that grow until they enclose the root; a bracket that
     never closes ends at the last step tried.
     """
     step, low, high = 1e-8 * scale, start, start

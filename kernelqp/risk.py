@@ -68,13 +68,15 @@ class Function:
     """A function f of the kernel's space, seen from the training rows.
 
     ``values`` are f(x_i), shape (n,); ``norm2`` is ‖f‖². ``beta`` (n,) or ``weights`` (r,) say
-    how f is written; both None for an f known by its values alone.
+    how f is written; both None for an f known by its values alone. ``by_values`` marks an f whose
+    β belongs to another kernel (the one before centring): its values and norm are what holds.
     """
 
     values: Vector
     norm2: float
     beta: Vector | None = None
     weights: Vector | None = None
+    by_values: bool = False
 
     def scaled(self, t: float) -> Function:
         """Return t f."""
@@ -83,6 +85,7 @@ class Function:
             t * t * self.norm2,
             None if self.beta is None else t * self.beta,
             None if self.weights is None else t * self.weights,
+            self.by_values,
         )
 
 
@@ -141,12 +144,7 @@ class RegularizedRisk:
             raise ParameterError(
                 f"costs must be positive; got {self.costs.min()!r}: drop rows that cost nothing"
             )
-        if isinstance(self.offset, str):
-            if self.offset not in ("free", "none"):
-                raise ParameterError(
-                    f"offset must be 'free', 'none' or an Offset; got {self.offset!r}"
-                )
-            set_(self, "offset", Offset.free(n) if self.offset == "free" else Offset.none(n))
+        set_(self, "offset", _offset(self.offset, n))
 
     @property
     def n(self) -> int:
@@ -170,18 +168,20 @@ class RegularizedRisk:
         if weights is not None:
             factor = self.gram.factor
             if factor is None:
-                raise ParameterError("weights need explicit features; this Gram is dense: pass beta")
+                raise ParameterError(
+                    "weights need explicit features; this Gram is dense: pass beta"
+                )
             return Function(factor @ weights, float(weights @ weights), None, weights)
         if beta is None:
             raise ParameterError("a function needs beta or weights; got neither")
         values = self.gram.matvec(beta)
-        return Function(values, max(self.gram.norm2(beta), 0.0), beta, None)
+        return Function(values, max(float(beta @ values), 0.0), beta, None)
 
     def in_coefficients(self, function: Function) -> Function:
-        """Return an f in weights as Σ β_j k(x_j, ·), β of least norm; what no β can give is lost."""
+        """Return an f in weights as Σ β_j k(x_j, ·), β of least norm; what no β gives is lost."""
         if function.weights is None:
             return function
-        assert self.gram.factor is not None  # noqa: S101  # only a factor has weights
+        assert self.gram.factor is not None  # only a factor has weights
         return self.function(scipy.linalg.lstsq(self.gram.factor.T, function.weights)[0])
 
     def to_centred(self, function: Function, theta: Vector) -> tuple[Function, Vector]:
@@ -197,11 +197,11 @@ class RegularizedRisk:
         if function.weights is not None:
             moved = self.centred.function(weights=function.weights)
         else:
-            moved = Function(function.values - mean, function.norm2, function.beta)
+            moved = Function(function.values - mean, function.norm2, function.beta, by_values=True)
         return moved, theta + mean * constant
 
     def from_centred(self, function: Function, theta: Vector) -> tuple[Function, Vector]:
-        """Return a point of :attr:`centred`, written in β or weights, as a point of this problem."""
+        """Return a point of :attr:`centred`, in β or weights, as a point of this problem."""
         constant = self.offset.constant
         if constant is None:
             return function, theta
@@ -218,19 +218,24 @@ class RegularizedRisk:
         lost = self.costs @ self.loss.value(self.targets, p)
         return float(0.5 * function.norm2 + self.offset.price @ theta + lost)
 
-    def dual_value(self, beta: Vector) -> float:
-        """Return D at β: a lower bound on every P when B'β = d and K is PSD."""
-        gained = self.loss.dual_value(self.targets, self.costs, beta).sum()
-        return float(gained - 0.5 * self.gram.norm2(beta))
+    def dual_value(self, beta: Vector | Function) -> float:
+        """Return D at β, or at f_β: a lower bound on every P when B'β = d and K is PSD."""
+        f = beta if isinstance(beta, Function) else self.function(beta)
+        assert f.beta is not None  # a dual point is written in β
+        gained = self.loss.dual_value(self.targets, self.costs, f.beta).sum()
+        return float(gained - 0.5 * f.norm2)
 
-    def distance2(self, function: Function, beta: Vector) -> float:
+    def distance2(self, function: Function, dual: Function) -> float:
         """Return ‖f − f_β‖², from differences wherever f is written in β or in weights."""
+        assert dual.beta is not None  # a dual point is written in β
+        if function is dual:
+            return 0.0
         if function.weights is not None:
-            return float(np.sum((function.weights - self.gram.weights(beta)) ** 2))
-        if function.beta is not None:
-            return max(self.gram.norm2(function.beta - beta), 0.0)
-        cross = function.values @ beta
-        return max(float(function.norm2 - 2.0 * cross + self.gram.norm2(beta)), 0.0)
+            return float(np.sum((function.weights - self.gram.weights(dual.beta)) ** 2))
+        if function.beta is not None and not function.by_values:
+            return max(self.gram.norm2(function.beta - dual.beta), 0.0)
+        cross = function.values @ dual.beta
+        return max(float(function.norm2 - 2.0 * cross + dual.norm2), 0.0)
 
     def primal(self) -> Formulation:
         """Return (P) as a cvxpy problem in w or β, θ and p."""
@@ -244,12 +249,24 @@ class RegularizedRisk:
 
         return dual_formulation(self)
 
-    def solve(self, form: str = "dual", solver: str = "auto", tol: float = 1e-6) -> Solution | Infeasible:
+    def solve(
+        self, form: str = "dual", solver: str = "auto", tol: float = 1e-6
+    ) -> Solution | Infeasible:
         """Solve one form and certify it."""
         if form not in ("primal", "dual"):
             raise ParameterError(f"form must be 'primal' or 'dual'; got {form!r}")
         chosen = self.primal() if form == "primal" else self.dual()
         return chosen.solve(solver=solver, tol=tol)
+
+
+def _offset(value: object, n: int) -> Offset:
+    """Return the offset that a name stands for."""
+    if isinstance(value, Offset):
+        return value
+    named = {"free": Offset.free, "none": Offset.none}
+    if value not in named:
+        raise ParameterError(f"offset must be 'free', 'none' or an Offset; got {value!r}")
+    return named[str(value)](n)
 
 
 def _rows(value: Vector | float, n: int, name: str) -> Vector:

@@ -50,8 +50,9 @@ class SeparationProof:
     resolution: float
 
     def __str__(self) -> str:
+        carriers = int((self.weights > 0).sum())
         return (
-            f"no plane separates the classes: convex weights on {int((self.weights > 0).sum())} rows "
+            f"no plane separates the classes: convex weights on {carriers} rows "
             f"meet within {self.distance:.1e} (resolution {self.resolution:.1e})"
         )
 

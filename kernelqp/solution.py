@@ -87,7 +87,7 @@ class Solution:
             shown["support"] = _callers(page.data, found)
         if risk.offset.is_intercept:
             shift = float(point.theta[0] - verdict.theta[0])
-            low, high = intercept_interval(risk.centred, verdict.beta, verdict.theta)
+            low, high = intercept_interval(risk.centred, verdict.dual, verdict.theta)
             shown["intercept_interval"] = (low + shift, high + shift)
         certificate = verdict.certificate
         if page.data is not None:
@@ -122,37 +122,44 @@ class Solution:
     @property
     def beta(self) -> Vector:
         """Coefficients of f = Σ β_j k(x_j, ·), signed, shape (n,); 0 for rows of weight 0."""
-        return self._show("beta")
+        beta: Vector = self._show("beta")
+        return beta
 
     @property
     def alpha(self) -> Vector:
         """Multipliers of the margin constraints, >= 0, shape (n,); β = y α at the optimum."""
-        return self._show("alpha")
+        alpha: Vector = self._show("alpha")
+        return alpha
 
     @property
     def intercept(self) -> float:
         """The intercept b; 0.0 with intercept="none"."""
-        return self._show("intercept")
+        intercept: float = self._show("intercept")
+        return intercept
 
     @property
     def intercept_interval(self) -> tuple[float, float]:
         """The interval of all optimal intercepts; a point when b is unique."""
-        return self._show("intercept_interval")
+        intercept_interval: tuple[float, float] = self._show("intercept_interval")
+        return intercept_interval
 
     @property
     def weights(self) -> Vector:
         """The weights w of explicit features, shape (d,)."""
-        return self._show("weights")
+        weights: Vector = self._show("weights")
+        return weights
 
     @property
     def slack(self) -> Vector:
         """ξ = max(0, 1 − y f(x)), shape (n,)."""
-        return self._show("slack")
+        slack: Vector = self._show("slack")
+        return slack
 
     @property
     def geometric_margin(self) -> float:
         """1/‖f‖, the distance from the plane f + b = 0 to the planes f + b = ±1."""
-        return self._show("geometric_margin")
+        geometric_margin: float = self._show("geometric_margin")
+        return geometric_margin
 
     @property
     def classes(self) -> Any:
@@ -162,10 +169,11 @@ class Solution:
     @property
     def support(self) -> Support:
         """The rows by role: support vectors, elbow, left, right, undecided."""
-        return self._show("support")
+        support: Support = self._show("support")
+        return support
 
     def decision_function(self, X: Any) -> Vector:
-        """Return f(x) + b for new rows, shape (n_new,); (n_new, n) of K for a precomputed kernel."""
+        """Return f(x) + b at new rows, shape (n_new,); a precomputed kernel takes K (n_new, n)."""
         return np.asarray(self._formulation.page.decision_function(self._point, X))
 
     def predict(self, X: Any) -> Any:
@@ -188,9 +196,7 @@ def _support(risk: RegularizedRisk, verdict: Verdict) -> Support | None:
     rounding = 4.0 * EPS * max(abs(certificate.primal_value), abs(certificate.dual_value))
     margins = risk.targets * risk.predictions(verdict.function, verdict.theta)
     gap = max(certificate.gap, rounding)
-    return find_support(
-        risk, verdict.beta, verdict.theta, margins, gap, certificate.relative_gap
-    )
+    return find_support(risk, verdict.dual, verdict.theta, margins, gap, certificate.relative_gap)
 
 
 def _callers(data: Any, found: Support) -> Support:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from kernelqp.certificate import Candidate, Verdict, certify
+from kernelqp.certificate import Candidate, Verdict, certify, complete
 from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
 from kernelqp.formulation import Formulation, Point
 from kernelqp.losses import HardMargin
@@ -77,8 +78,8 @@ def attempts(
 ) -> Iterator[tuple[RegularizedRisk, str, float]]:
     """Yield (problem, side, tolerance) in the order in which they are tried.
 
-    Where the loss dominates (κ > 1e6) the data are first tried as separable, without the bound on β;
-    where that violates the bound, the primal keeps its figures and the dual does not.
+    Where the loss dominates (κ > 1e6) the data are first tried as separable, without the bound on
+    β; where that violates the bound, the primal keeps its figures and the dual does not.
     """
     for tolerance in tolerances:
         if risk.loss.zero_beyond_margin and hardness(risk) > HARD:
@@ -105,7 +106,11 @@ def run_twin(
     twin.set(risk)
     remark = run(twin.problem, solver, tolerance, options)
     candidate = twin.candidate(risk)
-    if candidate is not None and candidate.function is not None and formulation.page.in_coefficients:
+    if (
+        candidate is not None
+        and candidate.function is not None
+        and formulation.page.in_coefficients
+    ):
         candidate = replace(candidate, function=risk.in_coefficients(candidate.function))
     return candidate, remark
 
@@ -121,11 +126,10 @@ def better(
 
 def raw_point(risk: RegularizedRisk, candidate: Candidate) -> Point:
     """Return a centred candidate, unrepaired, in the page's coordinates."""
-    from kernelqp.certificate import complete
-
-    beta, function, theta = complete(risk.centred, candidate)
+    dual, function, theta = complete(risk.centred, candidate)
     function, theta = risk.from_centred(function, theta)
-    return Point(beta, function, theta)
+    assert dual.beta is not None  # a dual point is written in β
+    return Point(dual.beta, function, theta)
 
 
 def certify_current(formulation: Formulation, tol: float) -> Solution:
@@ -136,7 +140,7 @@ def certify_current(formulation: Formulation, tol: float) -> Solution:
     claimed = formulation.read(risk)
     function, theta = claimed.function, claimed.theta
     if function is None:
-        assert claimed.beta is not None  # noqa: S101  # a page reads at least one side
+        assert claimed.beta is not None  # a page reads at least one side
         function = risk.function(claimed.beta)
     moved, shifted = risk.to_centred(function, _or_zero(risk, theta))
     candidate = Candidate(
@@ -164,13 +168,14 @@ def build_solution(
     if status is Status.NOT_CERTIFIED and remark is not None and remark.at_limit:
         status = Status.LIMIT
     function, theta = risk.from_centred(verdict.function, verdict.theta)
-    point = Point(verdict.beta, function, theta)
+    assert verdict.dual.beta is not None  # a dual point is written in β
+    point = Point(verdict.dual.beta, function, theta)
     return Solution.build(formulation, risk, verdict, point, status, solver, seconds)
 
 
-def check_tol(tol: float) -> None:
+def check_tol(tol: Any) -> None:
     """Raise ParameterError unless tol is a positive finite number."""
-    number = isinstance(tol, (int, float)) and not isinstance(tol, bool)
+    number = not isinstance(tol, bool) and isinstance(tol, Real)
     if not (number and math.isfinite(tol) and tol > 0):
         raise ParameterError(f"tol must be a positive number; got {tol!r}: 1e-6 is the default")
 

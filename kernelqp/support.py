@@ -1,8 +1,8 @@
 """Which rows carry the solution: support vectors, elbow, left, right, and the intercept interval.
 
-No threshold on a multiplier decides: a multiplier times h_i, the size of the kernel at its row, is in
-the unit of a margin, and is compared with the margin that pushes it towards its bound. At the optimum
-one of the two is 0; at an approximate answer the larger one wins, whatever C is.
+No threshold on a multiplier decides: a multiplier times h_i, the size of the kernel at its row, is
+in the unit of a margin, and is compared with the margin that pushes it towards its bound. At the
+optimum one of the two is 0; at an approximate answer the larger one wins, whatever C is.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from kernelqp._types import Indices, Vector
+    from kernelqp._types import Indices, Mask, Vector
     from kernelqp.losses import Row
-    from kernelqp.risk import RegularizedRisk
+    from kernelqp.risk import Function, RegularizedRisk
 
 SETTLED = 1e-9  # below this relative gap a multiplier strictly inside its box says "elbow"
 
@@ -55,20 +55,19 @@ def margin_unit(risk: RegularizedRisk) -> Vector:
     return np.maximum(diagonal, 0.01 * mean) if mean > 0 else 1.0 / risk.costs
 
 
-def gradient(risk: RegularizedRisk, row: Row, beta: Vector, theta: Vector) -> Vector:
+def gradient(risk: RegularizedRisk, row: Row, dual: Function, theta: Vector) -> Vector:
     """Return q − K β − ridge β − Bθ, shape (n,): the slope of D's smooth part, less the offset."""
-    return np.asarray(
-        row.q - risk.gram.matvec(beta) - row.ridge * beta - risk.offset.basis @ theta
-    )
+    assert dual.beta is not None  # a dual point is written in β
+    return np.asarray(row.q - dual.values - row.ridge * dual.beta - risk.offset.basis @ theta)
 
 
-def away_from_zero(risk: RegularizedRisk, row: Row, beta: Vector, slope: Vector) -> Vector:
+def away_from_zero(risk: RegularizedRisk, row: Row, beta: Vector, slope: Vector) -> Mask:
     """Whether β_i is not 0: |β_i| h_i > max(0, ε_i − sign(β_i) G_i), a boolean per row."""
     push = np.maximum(row.eps - np.sign(beta) * slope, 0.0)
     return np.asarray(np.abs(beta) * margin_unit(risk) > push)
 
 
-def inside_box(risk: RegularizedRisk, row: Row, beta: Vector, slope: Vector) -> Vector:
+def inside_box(risk: RegularizedRisk, row: Row, beta: Vector, slope: Vector) -> Mask:
     """Whether β_i is strictly inside its box, by the same rule at both ends, a boolean per row."""
     unit = margin_unit(risk)
     slope = slope - np.sign(beta) * row.eps
@@ -78,7 +77,12 @@ def inside_box(risk: RegularizedRisk, row: Row, beta: Vector, slope: Vector) -> 
 
 
 def find_support(
-    risk: RegularizedRisk, beta: Vector, theta: Vector, margins: Vector, gap: float, relative: float
+    risk: RegularizedRisk,
+    dual: Function,
+    theta: Vector,
+    margins: Vector,
+    gap: float,
+    relative: float,
 ) -> Support | None:
     """Return the sets in the risk's own rows; None for a loss under which every row carries.
 
@@ -87,8 +91,10 @@ def find_support(
     """
     if risk.loss.row(risk.targets, risk.costs) is None and not risk.loss.zero_beyond_margin:
         return None
+    beta = dual.beta
+    assert beta is not None  # a dual point is written in β
     row = risk.loss.local_row(risk.targets, risk.costs, beta)
-    slope = gradient(risk, row, beta, theta)
+    slope = gradient(risk, row, dual, theta)
     carries = away_from_zero(risk, row, beta, slope)
     n = risk.n
     elbow, left, right = (np.zeros(n, dtype=bool) for _ in range(3))
@@ -102,17 +108,17 @@ def find_support(
     return Support(*(np.flatnonzero(s) for s in (carries, elbow, left, right, undecided)))
 
 
-def intercept_interval(risk: RegularizedRisk, beta: Vector, theta: Vector) -> tuple[float, float]:
+def intercept_interval(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[float, float]:
     """Return the interval of optimal free intercepts at an optimal β.
 
     [max of G_i⁺ over β_i < upper_i, min of G_i⁻ over β_i > lower_i] with
     G_i± = q_i − (K β)_i − ridge_i β_i − ε_i sgn±(β_i); where noise empties it, the point itself.
     """
-    row = risk.loss.row(risk.targets, risk.costs)
+    row, beta = risk.loss.row(risk.targets, risk.costs), dual.beta
     b = float(theta[0])
-    if row is None:
+    if row is None or beta is None:
         return b, b
-    base = gradient(risk, row, beta, np.zeros(1))
+    base = gradient(risk, row, dual, np.zeros(1))
     slope, unit = base - b, margin_unit(risk)
     right_sign, left_sign = np.where(beta >= 0, 1.0, -1.0), np.where(beta > 0, 1.0, -1.0)
     rising, falling = base - row.eps * right_sign, base - row.eps * left_sign

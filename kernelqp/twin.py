@@ -1,14 +1,14 @@
 """The dimensionless twin: what a solver sees instead of raw units.
 
-The kernel is centred when the intercept is free. With u the unit of a multiplier (the mean cost; for
-a hard margin 1/k̄), k̄ the mean diagonal of K and κ = u k̄, the twin of
+The kernel is centred when the intercept is free. With u the unit of a multiplier (the mean cost;
+for a hard margin 1/k̄), k̄ the mean diagonal of K and κ = u k̄, the twin of
 
-    (D)  is  max  q'v − ... − u/2 v'K v,   β = u v,  v in [0, 1] for a hinge, objective in units of u;
+    (D)  is  max  q'v − ... − u/2 v'K v,   β = u v,  v in [0, 1] for a hinge, value in units of u;
     (P)  is  min  λ/2 ‖f_v‖² + Σ (c_i/u) ℓ(y_i, g f_v + Bθ),   f = g f_v,  λ = g²/u,
 
 where the gain g = min(1, κ)/√k̄ (weights) or min(1, κ)/k̄ (coefficients) keeps v near 1. u, λ and g
-are cvxpy Parameters: another C compiles nothing. In raw units solvers call a C of 1e-7 "optimal" when
-it is 36 % off, and fail on features far from the origin.
+are cvxpy Parameters: another C compiles nothing. In raw units solvers fail on features far from the
+origin, and call answers at a tiny C "optimal" that are not.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ class Twin:
         self._unit = cp.Parameter(nonneg=True, name="unit")
         self._penalty = cp.Parameter(nonneg=True, name="penalty")
         self._gain = cp.Parameter(nonneg=True, name="gain")
-        relative = replace(risk, costs=np.ones(risk.n) if risk.loss.hard else risk.costs / unit_of(risk))
+        relative = replace(
+            risk, costs=np.ones(risk.n) if risk.loss.hard else risk.costs / unit_of(risk)
+        )
         self._program: Program = (
             dual_program(relative, self._unit, quadratic=quadratic)
             if side == "dual"
@@ -86,7 +88,11 @@ class Twin:
         if any(v.value is None for v in self._program.variables.values()):
             return None
         found = self._dual_candidate() if self.side == "dual" else self._primal_candidate(risk)
-        numbers = [found.beta, found.theta, None if found.function is None else found.function.values]
+        numbers = [
+            found.beta,
+            found.theta,
+            None if found.function is None else found.function.values,
+        ]
         given = [a for a in numbers if a is not None]
         return found if all(np.isfinite(a).all() for a in given) else None
 
@@ -101,7 +107,9 @@ class Twin:
         else:
             beta = gain * values["beta"].value
             # a centred kernel does not see the mean of β: without it f is the same, and balanced
-            function = risk.function(beta - beta.mean() if risk.offset.constant is not None else beta)
+            function = risk.function(
+                beta - beta.mean() if risk.offset.constant is not None else beta
+            )
         multiplier = self._multiplier("prediction")
         beta = None if multiplier is None else self._unit.value * multiplier
         theta = values["theta"].value if "theta" in values else np.zeros(0)

@@ -6,7 +6,7 @@
 * a variable's own scale: max|x|, and what its constraints say it could be, (sum |A||x| + |const|)
   / sum |A|, the largest over them: an average entry, so that yᵀα = 0 says as much about each α_i
   however many there are. |const| counts in active rows only: a bound nobody meets says
-  nothing. Where no active row has a constant: objective / gradient;
+  nothing. Where no active row has a constant and x is noise beside it: objective / gradient;
 * multipliers: max(|lam|, objective / (constraint scale · rows), but no more than what the gradient
   would notice);
 * gradient: for each variable the largest sum of its |terms|, from the sweep.
@@ -28,6 +28,7 @@ from kernelqp.kkt.lagrangian import Lagrangian, Term, flat
 from kernelqp.kkt.sweep import Gradient, Sweep, degrees, is_affine_tree
 
 ACTIVE = 1e-3  # a row is active when its slack is below this share of its terms
+NEGLIGIBLE = 1e-6  # of objective / gradient, below which a variable is taken to be 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,9 +123,9 @@ def _variables(
         if implied.by_constant:
             anchored.add(variable)
     for variable in set(gradient) & set(found) - anchored:
-        total = float(gradient[variable].size.sum())
-        if total > 0:
-            found[variable] = max(found[variable], objective / total)
+        unit = _ratio(objective, float(gradient[variable].size.sum()))
+        if found[variable] <= NEGLIGIBLE * unit:
+            found[variable] = unit
     return found, {v: max(size, found[v]) for v, size in data.items()}
 
 

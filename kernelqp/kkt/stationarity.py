@@ -43,6 +43,15 @@ INNER_SOLVERS = (
     ("CLARABEL", ("tol_gap_abs", "tol_gap_rel", "tol_feas")),
     ("SCS", ("eps_abs", "eps_rel")),
 )
+INNER_FAILURES = (  # of the solver, of DCP, and of atoms that cannot be copied, such as perspective
+    cp.error.SolverError,
+    cp.error.DCPError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    NotImplementedError,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -185,7 +194,7 @@ def _gap_condition(
         return not_judged(name, STATIONARITY, f"the objective is 0, so it has no scale; {note}")
     try:
         smallest = _inner_minimum(lagrangian, radius, unit, tol)
-    except (cp.error.SolverError, cp.error.DCPError, ValueError, TypeError) as error:
+    except INNER_FAILURES as error:
         reason = f"inner solve failed ({error}); {note}".replace("\n", " ")
         return not_judged(name, STATIONARITY, reason)
     gap = max(0.0, lagrangian.value(clipped=True) - smallest)

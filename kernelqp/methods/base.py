@@ -101,5 +101,7 @@ def _number(name: str, value: Any) -> float:
     import numbers
 
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ParameterError(f"{name} must be a number; got {value!r} of type {type(value).__name__}")
+        raise ParameterError(
+            f"{name} must be a number; got {value!r} of type {type(value).__name__}"
+        )
     return float(value)

@@ -39,7 +39,8 @@ class HardMarginSVM(Method):
 
     Source
     ------
-    Boser, Guyon & Vapnik (1992), A training algorithm for optimal margin classifiers, COLT, 144-152.
+    Boser, Guyon & Vapnik (1992), A training algorithm for optimal margin classifiers, COLT 5,
+    144-152.
 
     Examples
     --------
@@ -62,7 +63,7 @@ class HardMarginSVM(Method):
         return isinstance(self.kernel, Linear)
 
     def primal(self, X: Any, y: Any, sample_weight: Any = None, form: str = "auto") -> Formulation:
-        """Return the primal; ``form`` is "weights" (explicit features), "coefficients" or "auto"."""
+        """Return the primal in "weights" (explicit features) or "coefficients"."""
         if form == "dual":
             raise ParameterError("form 'dual' is no primal: call dual()")
         page = MarginPage.read_data(self, X, y, sample_weight, form, None)

@@ -1,4 +1,4 @@
-"""What the pages of the margin methods share: the machine f + b on paper, and its map to the engine.
+"""What the pages of the margin methods share: f + b on paper, and the map to the engine.
 
 The value of a page equals the engine's value. The map of its names, with z = y (f + b):
 
@@ -19,7 +19,7 @@ import numpy as np
 from kernelqp.certificate import Candidate
 from kernelqp.data import Data, classification_data, decode, read_new_features
 from kernelqp.errors import ParameterError
-from kernelqp.fenchel import square_norm
+from kernelqp.fenchel import constant, square_norm
 from kernelqp.formulation import Point, Written
 from kernelqp.gram import Gram, cross_gram
 from kernelqp.kernels import Precomputed
@@ -76,9 +76,7 @@ class MarginPage:
                 f"use form='coefficients' or the dual"
             )
         if form not in ("weights", "coefficients", "dual"):
-            raise ParameterError(
-                f"form must be 'auto', 'weights' or 'coefficients'; got {form!r}"
-            )
+            raise ParameterError(f"form must be 'auto', 'weights' or 'coefficients'; got {form!r}")
         return cls(replace(method, kernel=kernel), data, kernel, gram, form, power)
 
     @property
@@ -93,7 +91,7 @@ class MarginPage:
 
     @property
     def intercept(self) -> str:
-        """"free", "penalized" or "none"."""
+        """How the intercept is treated: free, penalized or none."""
         return str(self.method.intercept)
 
     @cached_property
@@ -110,21 +108,29 @@ class MarginPage:
         n = self.data.targets.size
         costs = np.ones(n) if self.power is None else parameters["C"] * self.data.weights
         offset = Offset.free(n) if self.intercept == "free" else Offset.none(n)
-        return RegularizedRisk(self.engine_gram, self.data.targets, costs, loss_of(self.power), offset)
+        return RegularizedRisk(
+            self.engine_gram, self.data.targets, costs, loss_of(self.power), offset
+        )
 
     # --- the page in cvxpy -----------------------------------------------------------------
 
-    def machine(self) -> tuple[dict[str, cp.Variable], cp.Expression, cp.Expression, dict[str, Any]]:
+    def machine(
+        self,
+    ) -> tuple[dict[str, cp.Variable], cp.Expression, cp.Expression, dict[str, Any]]:
         """Return the variables, ‖f‖² (with b² where penalised), f(x) + b, and extra constraints."""
         factor, n = self.gram.factor, self.data.targets.size
         if self.form == "weights":
-            assert factor is not None  # noqa: S101  # checked in read_data
+            assert factor is not None  # checked in read_data
             f = cp.Variable(factor.shape[1], name="w")
-            norm2, values = cp.sum_squares(f), factor @ f
+            norm2, values = cp.sum_squares(f), constant(factor) @ f
         else:
             f = cp.Variable(n, name="beta")
             norm2 = square_norm(self.gram, f)
-            values = self.gram.dense_matrix() @ f if factor is None else factor @ (factor.T @ f)
+            values = (
+                constant(self.gram.dense_matrix()) @ f
+                if factor is None
+                else constant(factor) @ (constant(factor.T) @ f)
+            )
         variables, extra = {f.name(): f}, {}
         if self.intercept != "none":
             b = variables["b"] = cp.Variable(name="b")
@@ -149,9 +155,9 @@ class MarginPage:
         """Return the candidate that variables and multipliers claim."""
         y = self.data.targets
         if self.form == "dual":
-            theta = _flat(multipliers.get("balance"))
-            beta = y * _flat_or_raise(values["alpha"])
-            return Candidate(beta=beta, theta=theta if self.intercept == "free" else None)
+            balance = _flat(multipliers.get("balance"))
+            signed = y * _flat_or_raise(values["alpha"])
+            return Candidate(beta=signed, theta=balance if self.intercept == "free" else None)
         b = _flat(values.get("b"))
         if self.form == "weights":
             w = _flat_or_raise(values["w"])
@@ -161,7 +167,9 @@ class MarginPage:
             function = risk.function(beta=_flat_or_raise(values["beta"]))
         margin = _flat(multipliers.get("margin"))
         beta = None if margin is None else y * margin
-        return Candidate(beta=beta, function=function, theta=b if self.intercept == "free" else None)
+        return Candidate(
+            beta=beta, function=function, theta=b if self.intercept == "free" else None
+        )
 
     def fill(self, risk: RegularizedRisk, point: Point) -> Written:
         """Return every variable and multiplier of the page at a point of the engine."""
@@ -184,7 +192,7 @@ class MarginPage:
         """Return w or β, and b."""
         w, beta = point.function.weights, point.function.beta
         if self.form == "weights":
-            assert w is not None  # noqa: S101  # a page in weights has a function in weights
+            assert w is not None  # a page in weights has a function in weights
             return {"w": w[: self.data.X.shape[1]], "b": self._b(point)}
         return {"beta": beta, "b": self._b(point)}
 
@@ -218,12 +226,14 @@ class MarginPage:
         w, beta = point.function.weights, point.function.beta
         if w is not None:
             return float(w[-1])
-        assert beta is not None  # noqa: S101  # one of the two is always there
+        assert beta is not None  # one of the two is always there
         return float(beta.sum())
 
     # --- what a solution shows -----------------------------------------------------------------
 
-    def attributes(self, risk: RegularizedRisk, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
+    def attributes(
+        self, risk: RegularizedRisk, point: Point
+    ) -> tuple[dict[str, Any], dict[str, str]]:
         """Return what a Solution shows, in the caller's rows, and why other names are absent."""
         y, data, b = self.data.targets, self.data, self._b(point)
         function = point.function
@@ -232,7 +242,9 @@ class MarginPage:
             "beta": data.scatter(beta),
             "alpha": data.scatter(y * point.beta),
             "intercept": b,
-            "geometric_margin": float(1.0 / np.sqrt(function.norm2)) if function.norm2 > 0 else np.inf,
+            "geometric_margin": float(1.0 / np.sqrt(function.norm2))
+            if function.norm2 > 0
+            else np.inf,
             "classes": data.classes,
         }
         absent: dict[str, str] = {}
@@ -253,7 +265,7 @@ class MarginPage:
         """Return w, shape (d,), without the penalised intercept."""
         w = point.function.weights
         if w is None:
-            assert point.function.beta is not None  # noqa: S101
+            assert point.function.beta is not None
             w = self.gram.weights(point.function.beta)
         return w[: self.data.X.shape[1]]
 
@@ -266,12 +278,13 @@ class MarginPage:
             w, centre = self._weights(point), data.X.mean(axis=0)
             return np.asarray((X - centre) @ w + (b + float(centre @ w)))
         beta = point.function.beta
+        assert beta is not None  # without explicit features f is written in beta
         K = cross_gram(self.kernel, X_new, self.data.X, self.data.rows, self.data.n)
         return np.asarray(K @ beta + b)
 
     def predict(self, point: Point, X_new: Any) -> Any:
         """Return labels: the greater class where f + b > 0."""
-        assert self.data.classes is not None  # noqa: S101  # classification data have classes
+        assert self.data.classes is not None  # classification data have classes
         return decode(self.decision_function(point, X_new), self.data.classes)
 
 
@@ -282,5 +295,5 @@ def _flat(value: Any) -> Vector | None:
 
 def _flat_or_raise(value: Any) -> Vector:
     flat = _flat(value)
-    assert flat is not None  # noqa: S101  # Formulation.read has checked every variable
+    assert flat is not None  # Formulation.read has checked every variable
     return flat

@@ -31,8 +31,11 @@ class SoftMarginSVM(Method):
         dual     maximise   Σ α_i − 1/2 Σ α_i α_j y_i y_j k(x_i, x_j)
                  subject to lower:  α_i >= 0,   upper:  α_i <= C s_i,   balance:  Σ α_i y_i = 0
 
-    for q = 1. For q > 1 the upper bound gives way to the price C Σ s_i (q − 1) (α_i/(C s_i q))^(q/(q−1)),
-    which is Σ α_i²/(4 C s_i) for q = 2. A penalised intercept adds b²/2 to the primal and replaces
+    for q = 1. For q > 1 the upper bound gives way to the price
+
+        C Σ s_i (q − 1) (α_i/(C s_i q))^(q/(q−1)),   which is Σ α_i²/(4 C s_i) for q = 2.
+
+    A penalised intercept adds b²/2 to the primal and replaces
     ``balance`` by k + 1; without an intercept both go.
 
     Parameters
@@ -75,8 +78,10 @@ class SoftMarginSVM(Method):
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
-        if self.C == math.inf:
-            raise ParameterError("C must be finite; got inf: HardMarginSVM is the SVM without slack")
+        if math.inf == self.C:
+            raise ParameterError(
+                "C must be finite; got inf: HardMarginSVM is the SVM without slack"
+            )
         set_(self, "C", positive("C", self.C))
         at_least_one("slack_power", self.slack_power)
         one_of("intercept", self.intercept, INTERCEPTS)
@@ -87,7 +92,7 @@ class SoftMarginSVM(Method):
         return isinstance(self.kernel, Linear)
 
     def primal(self, X: Any, y: Any, sample_weight: Any = None, form: str = "auto") -> Formulation:
-        """Return the primal; ``form`` is "weights" (explicit features), "coefficients" or "auto"."""
+        """Return the primal in "weights" (explicit features) or "coefficients"."""
         if form == "dual":
             raise ParameterError("form 'dual' is no primal: call dual()")
         page = MarginPage.read_data(self, X, y, sample_weight, form, float(self.slack_power))

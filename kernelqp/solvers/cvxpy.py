@@ -51,7 +51,9 @@ CAPABILITIES = {
     ),
     "OSQP": Capability(True, ("eps_abs", "eps_rel"), 1.0, 1e-9, _OSQP),
     "SCS": Capability(True, ("eps_abs", "eps_rel"), 0.1, 1e-9, _SCS),
-    "ECOS": Capability(False, ("abstol", "reltol", "feastol"), tight=1e-11, limits={"max_iters": 200}),
+    "ECOS": Capability(
+        False, ("abstol", "reltol", "feastol"), tight=1e-11, limits={"max_iters": 200}
+    ),
     "PIQP": Capability(True, ("eps_abs", "eps_rel"), limits={"max_iter": 250}),
     "PROXQP": Capability(True, ("eps_abs", "eps_rel"), 1e-2, 1e-10, {"max_iter": 10_000}),
     "QOCO": Capability(True, ("abstol", "reltol"), tight=1e-11, limits={"max_iters": 200}),
@@ -76,7 +78,7 @@ class Remark:
     @property
     def at_limit(self) -> bool:
         """Whether the solver stopped at a limit."""
-        return self.word == cp.USER_LIMIT
+        return bool(self.word == cp.USER_LIMIT)
 
     @property
     def says_infeasible(self) -> bool:
@@ -103,7 +105,7 @@ def resolve_solver(name: str) -> str:
 
 
 def capability(name: str) -> Capability:
-    """Return the table's entry; a solver that is not in it is given a factor and its own defaults."""
+    """Return the table's entry; an unknown solver is given a factor and its own defaults."""
     return CAPABILITIES.get(name, UNKNOWN)
 
 
@@ -158,4 +160,12 @@ def silent() -> Iterator[None]:
             os.close(saved)
 
 
-__all__ = ["CAPABILITIES", "Capability", "Remark", "SolverError", "capability", "resolve_solver", "run"]
+__all__ = [
+    "CAPABILITIES",
+    "Capability",
+    "Remark",
+    "SolverError",
+    "capability",
+    "resolve_solver",
+    "run",
+]

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios in one run, stored with versions and machine."""

@@ -1,0 +1,120 @@
+"""The commands, their options and their exit codes.
+
+0   every form is certified, or infeasible with proof, the forms agree, and [expected] is met
+1   otherwise
+2   bad input: one message on standard error
+"""
+
+from __future__ import annotations
+
+import contextlib
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+import kernelqp
+from kernelqp.cli import report, show
+from kernelqp.cli.outcome import FORMS, Outcome, run
+from kernelqp.errors import InputError, KernelQPError, SolverNotInstalled
+from kernelqp.problem_file import load_problem, problem_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+app = typer.Typer(
+    name="kernelqp",
+    help="Solve kernel machines as convex programs, and prove how good the answer is.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+    add_completion=False,
+)
+
+
+class FormChoice(StrEnum):
+    """Which sides of the duality to solve."""
+
+    both = "both"
+    primal = "primal"
+    dual = "dual"
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kernelqp {kernelqp.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[  # typer calls _version with it
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Solve kernel machines as convex programs, and prove how good the answer is."""
+
+
+@app.command()
+def solve(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A problem file, or the name of one in the library."),
+    ],
+    form: Annotated[FormChoice, typer.Option(help="Which form to solve.")] = FormChoice.both,
+    solver: Annotated[
+        str, typer.Option(metavar="NAME", help="A solver that cvxpy has, or auto.")
+    ] = "auto",
+    tol: Annotated[float, typer.Option(help="The relative gap that counts as certified.")] = 1e-6,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Solve a problem file and prove the answer; exit with 0 if proved and as expected.
+
+    1 means that something is not proved or not as expected, 2 that the input is bad.
+    """
+    with _complaints():
+        outcome = _solve(file, form, solver, tol)
+    if as_json:
+        typer.echo(report.dumps(report.of_outcome(outcome)))
+    else:
+        show.outcome(outcome)
+    raise typer.Exit(0 if outcome.succeeded else 1)
+
+
+@app.command()
+def problems(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
+) -> None:
+    """List the library of reference problems; `kernelqp solve NAME` solves one."""
+    with _complaints():
+        found = [load_problem(name) for name in problem_names()]
+    if as_json:
+        typer.echo(report.dumps([report.of_problem(problem) for problem in found]))
+    else:
+        show.library(found)
+
+
+def _solve(file: str, form: FormChoice, solver: str, tol: float) -> Outcome:
+    """Load and solve, with a spinner on a terminal and silence elsewhere."""
+    console = Console(stderr=True)
+    with console.status("reading") if console.is_terminal else contextlib.nullcontext() as spinner:
+
+        def progress(doing: str) -> None:
+            if spinner is not None:
+                spinner.update(doing)
+
+        problem = load_problem(file)
+        forms = FORMS if form is FormChoice.both else (form.value,)
+        return run(problem, forms, solver, tol, progress)
+
+
+@contextlib.contextmanager
+def _complaints() -> Iterator[None]:
+    """Turn what the package raises into one message on standard error and an exit code."""
+    try:
+        yield
+    except KernelQPError as error:
+        typer.echo(f"kernelqp: {error}", err=True)
+        bad_input = isinstance(error, InputError | SolverNotInstalled)
+        raise typer.Exit(2 if bad_input else 1) from error

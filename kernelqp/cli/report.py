@@ -1,0 +1,105 @@
+"""Outcomes and problems as JSON; a number that is not finite becomes null."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from kernelqp.cli.outcome import Failed, Form, Outcome, Solved
+
+if TYPE_CHECKING:
+    from kernelqp.kkt import KKTReport
+    from kernelqp.problem_file import Problem
+    from kernelqp.solution import Solution
+
+NUMBERS = ("value", "primal_value", "dual_value", "relative_gap")
+FAILED = "SOLVER_FAILED"
+
+
+def dumps(value: Any) -> str:
+    """Return strict JSON.
+
+    Examples
+    --------
+    >>> print(dumps({"gap": float("inf")}))
+    {
+      "gap": null
+    }
+    """
+    return json.dumps(_plain(value), indent=2, allow_nan=False)
+
+
+def of_outcome(outcome: Outcome) -> dict[str, Any]:
+    """Return the report of `kernelqp solve --json`."""
+    return {
+        "title": outcome.problem.title,
+        "method": type(outcome.problem.method).__name__,
+        "n": outcome.problem.n,
+        "certified": outcome.certified,
+        "support_vectors": outcome.support_vectors,
+        "forms": {name: _of_form(form) for name, form in outcome.forms.items()},
+        "expected": {
+            key: {"want": check.want, "got": check.got, "ok": check.ok}
+            for key, check in outcome.checks.items()
+        },
+    }
+
+
+def of_problem(problem: Problem) -> dict[str, Any]:
+    """Return one line of `kernelqp problems --json`."""
+    return {
+        "name": problem.name,
+        "title": problem.title,
+        "method": type(problem.method).__name__,
+        "n": problem.n,
+        "value": problem.expected.get("value"),
+        "status": problem.expected.get("status"),
+        "source": problem.source.strip(),
+    }
+
+
+def _of_form(form: Form) -> dict[str, Any]:
+    """Return one form; without a point the numbers are null and the status says why."""
+    if isinstance(form, Solved):
+        return _of_solution(form.solution) | {"kkt": _of_kkt(form.kkt)}
+    empty: dict[str, Any] = dict.fromkeys(NUMBERS)
+    if isinstance(form, Failed):
+        ending = {"status": FAILED, "solver": None, "seconds": None, "kkt": None}
+        return empty | ending | {"message": form.message}
+    result = form.result
+    ending = {"status": result.status.name, "solver": None, "seconds": None, "kkt": None}
+    return empty | ending | {"seconds": result.seconds, "proof": str(result.proof)}
+
+
+def _of_solution(solution: Solution) -> dict[str, Any]:
+    certificate = solution.certificate
+    return {
+        "value": solution.value,
+        "primal_value": certificate.primal_value,
+        "dual_value": certificate.dual_value,
+        "relative_gap": certificate.relative_gap,
+        "status": solution.status.name,
+        "solver": solution.solver,
+        "seconds": solution.seconds,
+    }
+
+
+def _of_kkt(kkt: KKTReport) -> dict[str, Any]:
+    """Return the verdict, the name of the worst condition, and all of them."""
+    names = ("name", "value", "scale", "tolerance", "holds", "where")
+    conditions = [{name: getattr(c, name) for name in names} for c in kkt.conditions]
+    return {"holds": kkt.holds, "worst": kkt.worst.name, "conditions": conditions}
+
+
+def _plain(value: Any) -> Any:
+    """Return a value in JSON's own types; NumPy's scalars and arrays become Python's."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
