@@ -1,4 +1,4 @@
-"""Our own share of a solve: 1 − (time inside the twin's problem.solve)/(time of formulation.solve)."""
+"""Our own share of a solve: 1 − (time inside problem.solve of the twin)/(time of the solve)."""
 
 import time
 from statistics import median

@@ -7,7 +7,17 @@ from importlib.metadata import version
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("kernelqp", "numpy", "scipy", "cvxpy", "osqp", "clarabel", "ecos", "scs", "scikit-learn")
+PACKAGES = (
+    "kernelqp",
+    "numpy",
+    "scipy",
+    "cvxpy",
+    "osqp",
+    "clarabel",
+    "ecos",
+    "scs",
+    "scikit-learn",
+)
 
 
 def store(name, rows, claim):

@@ -16,6 +16,7 @@ from kernelqp.gram import Gram
 from kernelqp.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from kernelqp.kkt import KKTReport
 from kernelqp.methods import HardMarginSVM, SoftMarginSVM
+from kernelqp.problem_file import Problem, load_problem, problem_names
 from kernelqp.risk import Function, Offset, RegularizedRisk
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.support import Support
@@ -41,6 +42,7 @@ __all__ = [
     "Offset",
     "Polynomial",
     "Precomputed",
+    "Problem",
     "RegularizedRisk",
     "Sigmoid",
     "SoftMarginSVM",
@@ -53,5 +55,7 @@ __all__ = [
     "certify",
     "check_kkt",
     "compare",
+    "load_problem",
     "losses",
+    "problem_names",
 ]

@@ -268,8 +268,9 @@ def _report(
 def _better(side: str, a: _Point, b: _Point) -> _Point:
     """Return the point of the better own value, with the better of the two bounds."""
     primal, dual = min(a.primal, b.primal), max(a.dual, b.dual)
-    by_dual = b if b.dual > a.dual else a
-    by_primal = b if b.primal < a.primal else a
+    tie = 4.0 * EPS * max(abs(primal), abs(dual))  # within rounding the later point is consistent
+    by_dual = b if b.dual >= a.dual - tie else a
+    by_primal = b if b.primal <= a.primal + tie else a
     chosen = by_primal if side == "primal" else by_dual
     return replace(chosen, at=by_dual.at, primal=primal, dual=dual)
 

@@ -12,6 +12,7 @@ from kernelqp.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kernelqp._types import Vector
     from kernelqp.solution import Solution
 
 
@@ -101,14 +102,15 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
         upper,
         bool(agree and lower <= upper + tol * scale),
         _close([s.beta for s in found], tol),
-        _close([np.atleast_1d(getattr(s, "intercept", 0.0)) for s in found], tol),
+        # an intercept is in the unit of a margin, which is 1
+        _close([np.atleast_1d(getattr(s, "intercept", 0.0)) for s in found], tol, unit=1.0),
     )
 
 
-def _close(vectors: list[np.ndarray], tol: float) -> bool:
+def _close(vectors: list[Vector], tol: float, unit: float = 0.0) -> bool:
     """Whether all equal the first to √tol of its size: values are off by the square."""
     first = vectors[0]
-    size = float(np.abs(first).max(initial=0.0))
+    size = max(float(np.abs(first).max(initial=0.0)), unit)
     return all(bool(np.abs(v - first).max(initial=0.0) <= np.sqrt(tol) * size) for v in vectors)
 
 

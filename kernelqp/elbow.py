@@ -114,12 +114,12 @@ def _cholesky(system: Matrix, size: int) -> Callable[[Vector], Vector] | None:
     if info != 0 or not lapack.dpocon(factor, np.abs(block).sum(axis=0).max())[0] > WELL:
         return None
     inner: Matrix = lapack.dpotrs(factor, border)[0] if border.size else border
-    schur = np.linalg.pinv(border.T @ inner)
+    schur = np.asarray(np.linalg.pinv(border.T @ inner), dtype=np.float64)
 
     def solve(b: Vector) -> Vector:
         u: Vector = lapack.dpotrs(factor, b[:size])[0].reshape(size)
         v = schur @ (border.T @ u - b[size:])
-        return np.r_[u - inner @ v, v]
+        return np.concatenate([u - inner @ v, v])
 
     return solve
 

@@ -42,7 +42,7 @@ def constant(matrix: Matrix) -> cp.Constant:
     """
     if matrix.flags.writeable:
         return cp.Constant(matrix)
-    return cp.Constant(memoryview(matrix))
+    return cp.Constant(memoryview(matrix))  # type: ignore[arg-type]  # arrays are buffers
 
 
 def square_norm(gram: Gram, x: cp.Expression, *, quadratic: bool = True) -> cp.Expression:

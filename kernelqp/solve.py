@@ -16,7 +16,7 @@ from kernelqp.certificate import Candidate, Verdict, certify, complete
 from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
 from kernelqp.formulation import Formulation, Point
 from kernelqp.losses import HardMargin
-from kernelqp.separation import separation_proof
+from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
 from kernelqp.twin import Twin, hardness
@@ -51,37 +51,48 @@ def solve_formulation(
     chosen = choose_solver(risk.centred, solver)
     best: tuple[Candidate, Verdict] | None = None
     remark: Remark | None = None
-    known = capability(chosen)
-    tolerances = (known.loose * tol,) if options else (known.loose * tol, known.tight)
-    for run_risk, side, tolerance in attempts(risk.centred, formulation.side, tolerances):
+    tried_proof = False
+    for run_risk, side, tolerance in attempts(formulation, risk.centred, chosen, tol, options):
         candidate, remark = run_twin(formulation, run_risk, side, chosen, tolerance, options)
         if candidate is not None:
             verdict = certify(risk.centred, candidate, formulation.side, tol)
             best = better(best, (candidate, verdict))
             if verdict.certificate.certified:
                 break
-        if run_risk.loss.hard and remark.says_infeasible and risk.loss.hard:
-            break
-    seconds = time.perf_counter() - started
-    if risk.loss.hard and not (best and best[1].certificate.certified):
-        proof = separation_proof(risk.centred)
-        if proof is not None:
-            return Infeasible(Status.INFEASIBLE, proof, time.perf_counter() - started)
+        if risk.loss.hard and not tried_proof:
+            tried_proof = True
+            proof = separation_proof(risk.centred)
+            if proof is not None:
+                return infeasible(formulation, proof, started)
     if best is None or remark is None:
         raise SolverFailed(f"{chosen} returned no numbers: try solver='CLARABEL', or a larger tol")
     formulation.write(formulation.page.fill(risk, raw_point(risk, best[0])))
+    seconds = time.perf_counter() - started
     return build_solution(formulation, risk, best[1], chosen, seconds, remark)
 
 
+def infeasible(formulation: Formulation, proof: SeparationProof, started: float) -> Infeasible:
+    """Return the result of data that nothing fits, its proof in the caller's rows."""
+    data = formulation.page.data
+    weights = proof.weights if data is None else data.scatter(proof.weights)
+    seconds = time.perf_counter() - started
+    return Infeasible(Status.INFEASIBLE, replace(proof, weights=weights), seconds)
+
+
 def attempts(
-    risk: RegularizedRisk, side: str, tolerances: tuple[float, ...]
+    formulation: Formulation,
+    risk: RegularizedRisk,
+    solver: str,
+    tol: float,
+    options: dict[str, Any],
 ) -> Iterator[tuple[RegularizedRisk, str, float]]:
     """Yield (problem, side, tolerance) in the order in which they are tried.
 
     Where the loss dominates (κ > 1e6) the data are first tried as separable, without the bound on
     β; where that violates the bound, the primal keeps its figures and the dual does not.
     """
-    for tolerance in tolerances:
+    known, side = capability(solver), formulation.side
+    for tolerance in (known.loose * tol,) if options else (known.loose * tol, known.tight):
         if risk.loss.zero_beyond_margin and hardness(risk) > HARD:
             yield replace(risk, loss=HardMargin()), side, tolerance
             yield risk, "primal", tolerance

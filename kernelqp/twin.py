@@ -6,7 +6,7 @@ for a hard margin 1/k̄), k̄ the mean diagonal of K and κ = u k̄, the twin of
     (D)  is  max  q'v − ... − u/2 v'K v,   β = u v,  v in [0, 1] for a hinge, value in units of u;
     (P)  is  min  λ/2 ‖f_v‖² + Σ (c_i/u) ℓ(y_i, g f_v + Bθ),   f = g f_v,  λ = g²/u,
 
-where the gain g = min(1, κ)/√k̄ (weights) or min(1, κ)/k̄ (coefficients) keeps v near 1. u, λ and g
+where the gain g = √min(1, κ) over √k̄ (weights) or k̄ (coefficients) keeps λ k̄ <= 1. u, λ and g
 are cvxpy Parameters: another C compiles nothing. In raw units solvers fail on features far from the
 origin, and call answers at a tiny C "optimal" that are not.
 """
@@ -79,7 +79,7 @@ class Twin:
         """Put the risk's units into the parameters."""
         unit, size = unit_of(risk), size_of(risk)
         root = np.sqrt(size) if risk.gram.factor is not None else size
-        gain = min(1.0, unit * size) / root
+        gain = np.sqrt(min(1.0, unit * size)) / root
         self._unit.value, self._gain.value = unit, gain
         self._penalty.value = gain * gain / unit
 

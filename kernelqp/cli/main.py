@@ -69,9 +69,9 @@ def solve(
     tol: Annotated[float, typer.Option(help="The relative gap that counts as certified.")] = 1e-6,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Solve a problem file and prove the answer; exit with 0 if proved and as expected.
+    """Solve a problem file and prove the answer.
 
-    1 means that something is not proved or not as expected, 2 that the input is bad.
+    Exit code: 0 proved and as expected, 1 not so, 2 bad input.
     """
     with _complaints():
         outcome = _solve(file, form, solver, tol)

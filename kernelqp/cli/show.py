@@ -35,17 +35,18 @@ def outcome(found: Outcome) -> None:
     """Print what was solved, what is proved, and whether it is what the file expects."""
     console = Console(highlight=False)
     problem = found.problem
-    console.print(Text(problem.title, style="bold"))
-    console.print(Text(f"{problem.method!r}, n = {problem.n}"))
+    console.print(Text(problem.title, style="bold"), soft_wrap=True)
+    console.print(Text(f"{problem.method!r}, n = {problem.n}"), soft_wrap=True)
     console.print(_forms(found))
     for name, form in found.forms.items():
         if isinstance(form, Failed):
-            console.print(Text(f"{name}: {form.message}"))
+            console.print(Text(f"{name}: {form.message}"), soft_wrap=True)
     if found.comparison is not None:
         console.print(Text(f"primal and dual: {found.comparison.verdict}"))
     if found.checks:
         console.print(_expected(found))
-    console.print(Text(sentence(found), style="bold green" if found.succeeded else "bold red"))
+    style = "bold green" if found.succeeded else "bold red"
+    console.print(Text(sentence(found), style=style), soft_wrap=True)
 
 
 def library(problems: Iterable[Problem]) -> None:

@@ -135,7 +135,7 @@ class Loss(Protocol):
         ...
 
     def local_row(self, y: Vector, c: Vector, beta: Vector) -> Row:
-        """Return the linear-quadratic model of −c·ℓ*(y, −β/c) that is exact to second order at β."""
+        """Return the linear-quadratic model of −c·ℓ*(y, −β/c), exact to second order at β."""
         ...
 
     def dual_value(self, y: Vector, c: Vector, beta: Vector) -> Vector:

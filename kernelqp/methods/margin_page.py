@@ -2,7 +2,7 @@
 
 The value of a page equals the engine's value. The map of its names, with z = y (f + b):
 
-    weights        w, b, ξ = max(0, 1 − z)     margin: α      slack: c q ξ^(q−1) − α
+    weights        w, b, ξ = max(0, 1 − z)     margin: α      slack: c − α (0 for q > 1)
     coefficients   β, b, ξ                     the same       intercept: y'α − b (penalised)
     dual           α = y β                     lower: (z − 1)₊ ...   upper: (1 − z)₊   balance: b
 """
@@ -182,8 +182,8 @@ class MarginPage:
         slack = np.maximum(0.0, 1.0 - z)
         variables = self._machine_values(point) | {"xi": slack}
         multipliers: dict[str, Any] = {"margin": alpha}
-        if self.power is not None:
-            multipliers["slack"] = risk.costs * self.power * slack ** (self.power - 1) - alpha
+        if self.power is not None:  # for q > 1 the price of ξ alone keeps it >= 0
+            multipliers["slack"] = risk.costs - alpha if self.power == 1 else np.zeros_like(alpha)
         if self.intercept == "penalized" and self.form == "coefficients":
             multipliers["intercept"] = point.beta.sum() - variables["b"]
         return Written(variables, multipliers)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import kernelqp as kq
-from cases.runs import (
+from kernelqp.formulation import Written
+from tests.cases.runs import (
     IMPLICIT,
     certified,
     every_form,
@@ -14,7 +15,6 @@ from cases.runs import (
     every_solver,
     page,
 )
-from kernelqp.formulation import Written
 
 near = pytest.approx
 

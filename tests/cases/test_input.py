@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 import kernelqp as kq
-from cases.runs import certified, no_solver, page
+from tests.cases.runs import certified, no_solver, page
 
 near = pytest.approx
 X = np.array([[0.0], [1.0], [3.0], [4.0]])

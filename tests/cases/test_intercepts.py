@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelqp as kq
-from cases.runs import certified, cost, every_form, every_solver, page
+from tests.cases.runs import certified, cost, every_form, every_solver, page
 
 near = pytest.approx
 

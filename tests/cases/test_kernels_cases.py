@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelqp as kq
-from cases.runs import certified, every_implicit_run, no_solver
+from tests.cases.runs import certified, every_implicit_run, no_solver
 
 near = pytest.approx
 PRE = kq.Precomputed()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import kernelqp as kq
-from cases.runs import certified, every_run, no_solver
+from tests.cases.runs import certified, every_run, no_solver
 
 near = pytest.approx
 X4 = np.array([[0.0], [1.0], [3.0], [4.0]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelqp as kq
-from cases.runs import FORMS, certified, every_run, every_solver
+from tests.cases.runs import FORMS, certified, every_run, every_solver
 
 near = pytest.approx
 EPS = np.finfo(float).eps

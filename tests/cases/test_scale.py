@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelqp as kq
-from cases.runs import certified, every_form, every_run, every_solver
+from tests.cases.runs import certified, every_form, every_run, every_solver
 
 near = pytest.approx
 QUAD = np.array([[1.0, 0.0], [1.0, 1.0], [-1.0, 0.0], [-1.0, -1.0]])

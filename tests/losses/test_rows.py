@@ -66,6 +66,25 @@ def test_dual_value_is_minus_cost_times_conjugate(case, data):
 @every_loss
 @law
 @given(data=st.data())
+def test_local_row_has_the_slope_and_the_bend_of_the_dual_value(case, data):
+    y, _, g = data.draw(pairs(case))
+    lower, upper = (np.clip(end, -1, 1) for end in case.loss.domain(y))
+    inside = np.where(np.clip(g, lower, upper) < lower / 2 + upper / 2, 0.25, 0.75)
+    beta = -COSTS * (lower + inside * (upper - lower))
+    row = case.loss.local_row(y, COSTS, beta)
+    step = 1e-3 * COSTS * (upper - lower)
+    down, here, up = (case.loss.dual_value(y, COSTS, beta + k * step) for k in (-1, 0, 1))
+    moved = (step > 0) & (np.abs(beta) > 2 * step)  # away from the kink of a tube
+    slope = (row.q - row.ridge * beta - row.eps * np.sign(beta)) * 2 * step
+    bend = -row.ridge * step**2
+    rounding = 1e-14 * (1 + np.abs(here))
+    assert np.all(np.abs(up - down - slope)[moved] <= (1e-3 * np.abs(slope) + rounding)[moved])
+    assert np.all(np.abs(up + down - 2 * here - bend)[moved] <= (rounding - 1e-2 * bend)[moved])
+
+
+@every_loss
+@law
+@given(data=st.data())
 def test_dual_value_is_minus_infinity_just_outside_the_box(case, data):
     y = data.draw(targets(case))
     lower, upper = case.loss.domain(y)
@@ -154,7 +173,7 @@ def test_curved_prox_brackets_the_root_at_extremes(loss):
     with localcontext() as context:
         context.prec = 60
         for a, wi, ci, hi in zip(alpha[inner], w[inner], c[inner], h[inner], strict=True):
-            cells = 64 * 2.3e-16 * (1 + _amplification(loss, a, wi, ci, hi))
+            cells = 8 * 2.3e-16 * (1 + _amplification(loss, a, wi, ci, hi))
             assert _force(loss, a * (1 - cells), wi, ci, hi) < 0
             above = a * (1 + cells)
             assert above >= ci * isinstance(loss, Logistic) > 0 or (
@@ -163,11 +182,11 @@ def test_curved_prox_brackets_the_root_at_extremes(loss):
 
 
 def _amplification(loss, alpha, w, c, h):
-    """Relative change of the root for a relative change of h w."""
+    """Relative change of the root for a relative change of h w, or of 1 + h w."""
     if isinstance(loss, Logistic):
         return abs(h * w) / (h * alpha + 1 / (1 - min(alpha / c, 1 - 1e-16)))
     t = (alpha / (c * loss.q)) ** (1 / (loss.q - 1))
-    return abs(h * w) / (h * alpha + t / (loss.q - 1))
+    return (1 + abs(h * w)) / (h * alpha + t / (loss.q - 1))
 
 
 def test_curved_prox_is_zero_where_the_power_hinge_is_inactive():

@@ -1,7 +1,7 @@
-"""The [data] table of a problem file: rows from one source, two sides of labels, standardised columns.
+"""The [data] table of a problem file: rows of one source, two sides, standardised columns.
 
-Every source gives X, y and weights. Then, in this order, rows whose label is in neither `positive` nor
-`negative` are dropped, and the columns are standardised.
+Every source gives X, y and weights. Then, in this order, rows whose label is in neither `positive`
+nor `negative` are dropped, and the columns are standardised.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import numpy as np
 
 from kernelqp.data import read_features, read_targets, read_weights
 from kernelqp.errors import DataError
-from kernelqp.problem_sources import Rows, from_file, from_generator, from_sklearn, inline
-from kernelqp.problem_table import BOOLEAN, LIST, Table, shorten
+from kernelqp.problem_file.sources import Rows, from_file, from_generator, from_sklearn, inline
+from kernelqp.problem_file.table import BOOLEAN, LIST, Table, shorten
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where the rows of a problem file come from: the file itself, scikit-learn, or a file of numbers."""
+"""Where the rows of a problem file come from: itself, scikit-learn, or a file of numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelqp.data import read_features
-from kernelqp.problem_table import (
+from kernelqp.problem_file.table import (
     LIST,
     NUMBER,
     TABLE,
@@ -113,7 +113,7 @@ def from_sklearn(table: Table) -> Rows:
 
 
 def from_generator(table: Table) -> Rows:
-    """Run one of scikit-learn's generators; it needs a seed, or the problem changes with each run."""
+    """Run one of scikit-learn's generators, with a seed, so that it is one problem."""
     from sklearn import datasets
 
     inner = Table(table.file, f"{table.name} generator", table.get("generator", TABLE))

@@ -1,9 +1,9 @@
 """Problem files: a method, its data and what is known of its optimum, in TOML.
 
     title = "XOR is separable with a quadratic kernel"      source = "who says so"
-    [data]      inline X and y | sklearn | path | generator; see `kernelqp.problem_data`
+    [data]      inline X and y | sklearn | path | generator; see `kernelqp.problem_file.data`
     [method]    name and the parameters of a class of `kernelqp.methods`
-    [expected]  value, alpha, support_vectors, ...; see `kernelqp.problem_expected`
+    [expected]  value, alpha, support_vectors, ...; see `kernelqp.problem_file.expected`
 
 The library of reference problems lies in `problems/` of a checkout; a wheel carries it inside the
 package.
@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 from kernelqp.errors import ProblemFileError
 from kernelqp.kernels import Precomputed
 from kernelqp.methods import METHODS
-from kernelqp.problem_data import read_data
-from kernelqp.problem_expected import Check, compare_with, read_expected
-from kernelqp.problem_table import TABLE, TEXT, Table, blamed_on, remedy
+from kernelqp.problem_file.data import read_data
+from kernelqp.problem_file.expected import Check, compare_with, read_expected
+from kernelqp.problem_file.table import TABLE, TEXT, Table, blamed_on, remedy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -183,7 +183,7 @@ def problem_names() -> tuple[str, ...]:
 
 def library_folder() -> Path:
     """Return where the library lies: inside the package, or beside it in a checkout."""
-    package = Path(__file__).parent
+    package = Path(__file__).parent.parent
     carried = package / "problem_library"
     return carried if carried.is_dir() else package.parent / "problems"
 
@@ -234,14 +234,12 @@ def _method(table: Table) -> Any:
 
 
 def _with_class_weight(table: Table, method: Any, labels: list[Any]) -> Any:
-    """Return the method with its class weights; a key is text, and stands for the label it spells."""
+    """Return the method with class weights; a key is text and stands for the label it spells."""
     given = table.values.get("class_weight")
     if given is None:
         return method
     if isinstance(given, Mapping):
-        spelt = {
-            f"{label:g}" if isinstance(label, float) else str(label): label for label in labels
-        }
+        spelt = {_spelling(label): label for label in labels}
         unknown = [key for key in given if key not in spelt]
         if unknown:
             raise table.error(
@@ -250,3 +248,9 @@ def _with_class_weight(table: Table, method: Any, labels: list[Any]) -> Any:
         given = {spelt[key]: value for key, value in given.items()}
     with table.blamed():
         return dataclasses.replace(method, class_weight=given)
+
+
+def _spelling(label: Any) -> str:
+    """Return how a key spells a label: 1.0, as files of numbers give it, is 1."""
+    whole = isinstance(label, float) and label.is_integer()
+    return str(int(label)) if whole else str(label)

@@ -81,8 +81,6 @@ def blamed_on(where: str) -> Iterator[None]:
     """Raise what the package says of the input as a ProblemFileError, with the place in front."""
     try:
         yield
-    except ProblemFileError:
-        raise
     except InputError as error:
         raise ProblemFileError(f"{where}{error}") from error
 

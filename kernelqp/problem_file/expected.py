@@ -1,8 +1,8 @@
 """The [expected] table of a problem file, and how a result is compared with it.
 
 A value is right to a relative tolerance t (`tolerance`, 1e-6; a value of 0 to t itself). What
-describes the point (α, w, b, the margin) is off by the square root of the gap, so it is right to the
-larger of t and √(relative gap) of its size: a result that is exact is held to t.
+describes the point (α, w, b, the margin) is off by the square root of the gap, so it is right to
+the larger of t and √(relative gap) of its size: a result that is exact is held to t.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelqp.errors import Status
-from kernelqp.problem_table import INTEGER, LIST, NUMBER, TEXT, Table, is_kind, is_numbers, remedy
+from kernelqp.problem_file.table import (
+    INTEGER,
+    LIST,
+    NUMBER,
+    TEXT,
+    Table,
+    is_kind,
+    is_numbers,
+    remedy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
