@@ -17,6 +17,7 @@ from kernelqp.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed, Si
 from kernelqp.kkt import KKTReport
 from kernelqp.methods import HardMarginSVM, SoftMarginSVM
 from kernelqp.problem_file import Problem, load_problem, problem_names
+from kernelqp.repaired import Repaired
 from kernelqp.risk import Function, Offset, RegularizedRisk
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.support import Support
@@ -44,6 +45,7 @@ __all__ = [
     "Precomputed",
     "Problem",
     "RegularizedRisk",
+    "Repaired",
     "Sigmoid",
     "SoftMarginSVM",
     "Solution",

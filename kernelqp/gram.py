@@ -2,9 +2,8 @@
 
 A matrix enters here finite, symmetric and positive semidefinite, or it does not enter: rounding is
 let through, real faults are refused with the number that shows them, and nothing is repaired
-unless asked. Definiteness is known by construction of the kernel, or measured: a shifted Cholesky
-factorisation first, eigenvalues only when it fails. Memory: one n x n array, a second one once
-`centred()` is called; a factor costs n x r only.
+unless asked. Definiteness is known by construction, or measured: a shifted Cholesky factorisation
+first, eigenvalues only when it fails. Memory: one n x n array, a second with `centred()`.
 """
 
 from dataclasses import dataclass
@@ -15,9 +14,10 @@ import numpy as np
 import scipy.linalg
 
 from kernelqp._types import Indices, Matrix, Vector
-from kernelqp.data import EPS, precision_of, read_features, read_new_features
-from kernelqp.errors import DataError, KernelError, ParameterError
-from kernelqp.kernels import Kernel, Precomputed
+from kernelqp.data import EPS, precision_of, read_features
+from kernelqp.errors import KernelError, ParameterError
+from kernelqp.kernels import Kernel
+from kernelqp.repaired import Repaired, is_precomputed
 
 BLOCK = 256  # rows at a time where an n x n temporary would be needed
 
@@ -84,7 +84,8 @@ class Gram:
             If `repair` is something else.
         """
         _check_repair(repair)
-        name = "K" if isinstance(kernel, Precomputed) else f"kernel {kernel}"
+        name = "K" if is_precomputed(kernel) else f"kernel {kernel}"
+        repair = kernel.repair if isinstance(kernel, Repaired) else repair
         features = kernel.features(X)
         if features is not None:
             return cls._checked_factor(features, name)
@@ -137,8 +138,8 @@ class Gram:
             raise KernelError(
                 f"{name} is not positive semidefinite: the smallest eigenvalue of the kernel "
                 f"matrix is {smallest:.7g}, the largest {values[-1]:.7g}. Ask for repair='clip' "
-                "(negative eigenvalues to 0) or repair='shift' (their size onto the diagonal), "
-                "or use another kernel"
+                "(negative eigenvalues to 0) or repair='shift' (their size onto the diagonal), for "
+                "a method by kernel=kq.Repaired(kernel, 'clip'), or use another kernel"
             )
         K = _clipped(K) if repair == "clip" else K - smallest * np.eye(len(K))
         return cls(_read_only(K), None, False, repair, -smallest, smallest)
@@ -265,47 +266,6 @@ class Gram:
         array = _read_only(array)
         K, factor = (array, None) if self.factor is None else (None, array)
         return Gram(K, factor, self.psd_by_construction, self.repair, self.repair_size)
-
-
-def cross_gram(kernel: Kernel, X_new: object, X_train: Matrix, rows: Indices, n: int) -> Matrix:
-    """k(new points, training rows in use), shape (n_new, m), units [k], for prediction.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Bound as at the fit.
-    X_new : array-like, shape (n_new, d), or (n_new, n) for a precomputed kernel
-        As the caller gave it.
-    X_train : Matrix, shape (m, d)
-        Training rows in use; not read for a precomputed kernel.
-    rows : Indices, shape (m,)
-        Their positions among the caller's training rows.
-    n : int
-        How many training rows the caller gave.
-
-    Raises
-    ------
-    DataError
-        If X_new cannot be read or has another number of columns than wanted.
-    KernelError
-        If a kernel value is not finite.
-
-    Examples
-    --------
-    >>> cross_gram(Precomputed(), [[0, 2, 6, 8]], np.eye(2), np.array([1, 3]), 4)
-    array([[2., 8.]])
-    """
-    if isinstance(kernel, Precomputed):
-        K, _ = read_features(X_new, name="K")
-        if K.shape[1] != n:
-            raise DataError(
-                f"K must have shape (n_test, n_train) = (n_test, {n}), one row for each new "
-                f"point; got {K.shape}"
-            )
-        return K[:, rows]
-    K = np.asarray(kernel(read_new_features(X_new, X_train.shape[1]), X_train), np.float64)
-    _check_finite(_absolute_row_sums(K), f"kernel {kernel}")
-    return K
 
 
 def _read_only(array: Matrix) -> Matrix:

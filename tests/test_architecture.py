@@ -17,6 +17,8 @@ MUST_NOT_KNOW = {
     "errors.py": ("kernelqp", "cvxpy", "numpy"),
     "data.py": ("kernelqp.kernels", "kernelqp.losses", "cvxpy"),
     "kernels.py": ("kernelqp.data", "kernelqp.losses", "cvxpy"),
+    "cross_gram.py": ("kernelqp.losses", "cvxpy"),
+    "repaired.py": ("kernelqp.data", "kernelqp.losses", "cvxpy"),
     "gram.py": ("kernelqp.losses", "kernelqp.risk", "cvxpy"),
     "losses": ("kernelqp.kernels", "kernelqp.gram", "kernelqp.risk", *SOLVERS),
     "risk.py": ("cvxpy", *SOLVERS, *METHODS),

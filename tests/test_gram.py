@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import kernelqp as kq
+from kernelqp.cross_gram import cross_gram
 from kernelqp.data import classification_data, regression_data
 from kernelqp.errors import DataError, KernelError, ParameterError
-from kernelqp.gram import Gram, cross_gram
+from kernelqp.gram import Gram
 from kernelqp.kernels import (
     RBF,
     CallableKernel,
@@ -335,3 +337,20 @@ def test_new_points_are_checked():
         cross_gram(Precomputed(), [[np.inf] * 4], X, rows[:4], 4)
     with pytest.raises(KernelError, match=r"kernel Polynomial.*row 1"):
         cross_gram(Polynomial(9, 1.0), [[1.0] * 3, [1e99] * 3], X, rows, 40)
+
+
+@pytest.mark.parametrize("repair", ["clip", "shift"])
+def test_a_method_repairs_a_kernel_when_asked(repair):
+    kernel = kq.Repaired(SIGMOID, repair)
+    y = np.array([1, 1, -1, -1])
+    solution = kq.SoftMarginSVM(C=2, kernel=kernel).solve(SIGMOID_X, y)
+    want = Gram.of(SIGMOID, SIGMOID_X, repair=repair).K
+    given = kq.SoftMarginSVM(C=2, kernel="precomputed").solve(want, y)
+    assert solution.value == pytest.approx(given.value, rel=1e-9)
+    with pytest.raises(KernelError, match=r"kq\.Repaired"):
+        kq.SoftMarginSVM(C=2, kernel=SIGMOID).solve(SIGMOID_X, y)
+
+
+def test_an_unknown_repair_is_refused():
+    with pytest.raises(ParameterError, match="repair must be 'clip' or 'shift'; got 'flip'"):
+        kq.Repaired("sigmoid", "flip")

@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
 PAIRS = [(p, w) for p in PROBLEMS.values() for w in WRONG]
-QUICK = PAIRS[::5]  # 5 and the number of faults have no common factor: each fault meets each kind
+QUICK = PAIRS[::8]  # 8 and the number of faults have no common factor: each fault meets each kind
 every_pair = pytest.mark.parametrize(
     ("problem", "wrong"),
     [
@@ -141,7 +141,7 @@ def test_no_bound_is_violated(problem, wrong):
 def test_the_faults_are_many_and_many_are_refused():
     answers = [a for p, w in QUICK for a in judged(p, w)]
     refused = [a for a in answers if not a[2].certified]
-    assert len(answers) >= 1000
+    assert len(answers) >= 800
     assert len(refused) >= 100
 
 

@@ -17,13 +17,14 @@ import cvxpy as cp
 import numpy as np
 
 from kernelqp.certificate import Candidate
+from kernelqp.cross_gram import cross_gram
 from kernelqp.data import Data, classification_data, decode, read_new_features
 from kernelqp.errors import ParameterError
 from kernelqp.fenchel import constant, square_norm
 from kernelqp.formulation import Point, Written
-from kernelqp.gram import Gram, cross_gram
-from kernelqp.kernels import Precomputed
+from kernelqp.gram import Gram
 from kernelqp.losses import HardMargin, Hinge, Loss, PowerHinge, SquaredHinge
+from kernelqp.repaired import is_precomputed
 from kernelqp.risk import Offset, RegularizedRisk
 from kernelqp.support import margin_unit
 
@@ -63,7 +64,7 @@ class MarginPage:
         cls, method: Any, X: Any, y: Any, sample_weight: Any, form: str, power: float | None
     ) -> MarginPage:
         """Read X, y and the weights; a hard margin has no use for class weights."""
-        square = isinstance(method.kernel, Precomputed)
+        square = is_precomputed(method.kernel)
         class_weight = getattr(method, "class_weight", None)
         data = classification_data(X, y, sample_weight, class_weight, square=square)
         kernel = method.kernel.bind(data.X)

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelqp.errors import ProblemFileError
-from kernelqp.kernels import Precomputed
 from kernelqp.methods import METHODS
 from kernelqp.problem_file.data import read_data
 from kernelqp.problem_file.expected import Check, compare_with, read_expected
 from kernelqp.problem_file.table import TABLE, TEXT, Table, blamed_on, remedy
+from kernelqp.repaired import is_precomputed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -155,7 +155,7 @@ def load_problem(path: str | Path) -> Problem:
     title, source = top.get("title", TEXT, found.stem), top.get("source", TEXT, "")
     data, stated = top.table("data", EXAMPLE["data"]), top.table("method", EXAMPLE["method"])
     method = _method(stated)
-    rows = read_data(data, found.parent, square=isinstance(method.kernel, Precomputed))
+    rows = read_data(data, found.parent, square=is_precomputed(method.kernel))
     method = _with_class_weight(stated, method, rows.y.tolist())
     expected = Table(top.file, "[expected]", top.get("expected", TABLE, {}))
     return Problem(

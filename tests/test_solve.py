@@ -1,0 +1,313 @@
+"""From a formulation to a solution: solvers, limits, errors, memory, what a result shows."""
+
+import gc
+import math
+import tracemalloc
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+import kernelqp as kq
+from kernelqp.errors import SolverFailed, SolverNotInstalled
+from kernelqp.solvers import cvxpy as adapter
+from kernelqp.twin import Twin
+
+X = [[0.0], [1.0], [3.0], [4.0]]
+Y = [-1, -1, 1, 1]
+INSTALLED = [name for name in adapter.CAPABILITIES if name in cp.installed_solvers()]
+
+
+def overlapping(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(n, 3))
+    return features, np.where(features[:, 0] + 0.5 * rng.normal(size=n) > 0, 1, -1)
+
+
+@pytest.fixture
+def no_arpack(monkeypatch):
+    """Make every eigenvalue test of cvxpy and scipy's ARPACK raise."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("an ARPACK eigenvalue test ran")
+
+    monkeypatch.setattr("scipy.sparse.linalg.eigsh", refuse)
+    monkeypatch.setattr("cvxpy.interface.matrix_utilities.is_psd_within_tol", refuse, raising=False)
+    monkeypatch.setattr(
+        "cvxpy.expressions.constants.constant.eig_util.is_psd_within_tol", refuse, raising=False
+    )
+
+
+@pytest.mark.parametrize("solver", INSTALLED)
+@pytest.mark.parametrize("form", ["weights", "coefficients", "dual"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_every_installed_solver_reaches_a_certified_optimum(solver, form, kernel):
+    if (form, kernel) == ("weights", "rbf"):
+        pytest.skip("an RBF kernel has no explicit features")
+    features, y = overlapping()
+    solution = kq.SoftMarginSVM(kernel=kernel).solve(features, y, form=form, solver=solver)
+    want = kq.SoftMarginSVM(kernel=kernel).solve(features, y, form="dual", solver="CLARABEL").value
+    assert solution.status is kq.Status.CERTIFIED
+    assert solution.value == pytest.approx(want, rel=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "OSQP", "SCS", "ECOS"])
+def test_no_eigenvalue_test_of_cvxpy_runs(solver, no_arpack):
+    features, y = overlapping()
+    svm = kq.SoftMarginSVM(kernel="rbf")
+    for page in (svm.primal(features, y), svm.dual(features, y)):
+        page.solve(solver=solver)
+        if solver != "ECOS":  # on the literal page cvxpy itself factorises K for ECOS
+            page.problem.solve(solver=solver)
+        assert page.problem.is_dcp(dpp=True)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "OSQP", "SCS", "ECOS"])
+def test_nothing_is_printed(solver, capfd):
+    kq.SoftMarginSVM().solve(X, Y, solver=solver)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_unknown_solver_is_refused_with_the_installed_ones():
+    with pytest.raises(SolverNotInstalled, match=r"'CPLEKS' is not installed; .*CLARABEL"):
+        kq.SoftMarginSVM().solve(X, Y, solver="CPLEKS")
+
+
+def test_a_solver_without_the_cone_fails_by_name():
+    with pytest.raises(SolverFailed, match=r"OSQP cannot solve this problem.*CLARABEL"):
+        kq.SoftMarginSVM(slack_power=1.5).solve(X, Y, solver="OSQP")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("boom"), BaseException("panic")])
+def test_what_a_solver_raises_is_wrapped(error, monkeypatch):
+    def explode(self, **options):
+        raise error
+
+    monkeypatch.setattr(cp.Problem, "solve", explode)
+    with pytest.raises(SolverFailed, match=r"CLARABEL raised .*: (boom|panic)") as caught:
+        kq.SoftMarginSVM().solve(X, Y, solver="CLARABEL")
+    assert caught.value.__cause__ is error
+
+
+def test_an_interrupt_is_not_swallowed(monkeypatch):
+    def interrupt(self, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cp.Problem, "solve", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        kq.SoftMarginSVM().solve(X, Y, solver="CLARABEL")
+
+
+def test_options_are_passed_on_and_a_stopped_run_says_limit():
+    features, y = overlapping()
+    solution = kq.SoftMarginSVM(kernel="rbf").solve(features, y, solver="CLARABEL", max_iter=2)
+    assert solution.status is kq.Status.LIMIT
+    assert not solution.certificate.certified
+    with pytest.raises(kq.NotCertified, match="raise the limit"):
+        solution.raise_if_not_certified()
+
+
+class Lying:
+    """A solver that writes chosen values to the twin and calls them optimal."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def __call__(self, problem, solver, tolerance, options):
+        remark = adapter.run(problem, solver, tolerance, options)
+        for variable in problem.variables():
+            variable.save_value(self.change(variable.value))
+        for constraint in problem.constraints:
+            constraint.save_dual_value(self.change(np.asarray(constraint.dual_value)))
+        return adapter.Remark(cp.OPTIMAL, remark.seconds)
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize(
+    "change",
+    [lambda v: -v, lambda v: 0.0 * v, np.ones_like, lambda v: np.ravel(v)[::-1]],
+    ids=["flipped", "zero", "constant", "reversed"],
+)
+def test_a_lying_solver_is_never_believed(form, change, monkeypatch):
+    features, y = overlapping(200, seed=3)
+    want = kq.SoftMarginSVM(C=3, kernel="rbf").dual(features, y).solve(solver="CLARABEL").value
+    monkeypatch.setattr(
+        "kernelqp.solve.run", Lying(lambda v: np.reshape(change(np.asarray(v)), np.shape(v)))
+    )
+    svm = kq.SoftMarginSVM(C=3, kernel="rbf")
+    page = svm.dual(features, y) if form == "dual" else svm.primal(features, y)
+    solution = page.solve(solver="CLARABEL")
+    c = solution.certificate
+    assert c.dual_value <= want * (1 + 1e-9)
+    assert c.primal_value >= want * (1 - 1e-9)
+    if c.certified:
+        assert solution.value == pytest.approx(want, rel=1e-6)
+
+
+def test_a_solver_without_numbers_fails(monkeypatch):
+    monkeypatch.setattr("kernelqp.solve.run", lambda *_: adapter.Remark(cp.SOLVER_ERROR, 0.0))
+    with pytest.raises(SolverFailed, match="returned no numbers"):
+        kq.SoftMarginSVM().solve(X, Y)
+
+
+@pytest.mark.parametrize("tol", [0, -1e-6, math.nan, math.inf, "1e-6", True])
+def test_tol_must_be_positive(tol):
+    with pytest.raises(kq.InputError, match="tol must be a positive number"):
+        kq.SoftMarginSVM().solve(X, Y, tol=tol)
+
+
+@pytest.mark.parametrize("form", ["dual", "coefficients"])
+def test_a_formulation_holds_at_most_three_copies_of_the_kernel(form):
+    features, y = load_breast_cancer(return_X_y=True)
+    n = len(y)
+    svm = kq.SoftMarginSVM(kernel="rbf")
+    gc.collect()
+    tracemalloc.start()
+    page = svm.dual(features, y) if form == "dual" else svm.primal(features, y, form=form)
+    twin = Twin(page.risk().centred, page.side, quadratic=True)
+    gc.collect()
+    copies = tracemalloc.get_traced_memory()[0] / (8 * n * n)
+    tracemalloc.stop()
+    assert twin.problem.is_dcp(dpp=True)
+    assert copies < 3
+
+
+def test_another_C_uses_the_compiled_twin(monkeypatch):
+    page = kq.SoftMarginSVM(C=1, kernel="rbf").dual(*overlapping())
+    page.solve(solver="CLARABEL")
+    (twin,) = page.twins.values()
+    chain = twin.problem._cache.param_prog
+    page.parameters["C"].value = 10.0
+    solution = page.solve(solver="CLARABEL")
+    assert list(page.twins.values()) == [twin]
+    assert twin.problem._cache.param_prog is chain
+    assert solution.method.C == 10.0
+    fresh = kq.SoftMarginSVM(C=10, kernel="rbf").dual(*overlapping()).solve(solver="CLARABEL")
+    assert solution.value == pytest.approx(fresh.value, rel=1e-9)
+
+
+def test_a_parameter_without_a_number_is_refused():
+    page = kq.SoftMarginSVM().dual(X, Y)
+    page.parameters["C"].value = None
+    with pytest.raises(kq.InputError, match=r"parameter C must be a finite number"):
+        page.solve()
+
+
+def test_a_solution_before_any_solve_asks_for_one():
+    with pytest.raises(kq.InputError, match=r"alpha has no value yet: call solve\(\)"):
+        kq.SoftMarginSVM().dual(X, Y).solution()
+
+
+def test_a_solution_is_frozen_and_its_arrays_are_read_only():
+    solution = kq.SoftMarginSVM(C=10).solve(X, Y)
+    with pytest.raises(AttributeError):
+        solution.value = 3.0
+    for name in ("alpha", "beta", "weights", "slack", "classes"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(solution, name)[0] = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        solution.support.support_vectors[0] = 3
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "reason"),
+    [
+        (kq.SoftMarginSVM(kernel="rbf"), "weights", "no explicit features"),
+        (kq.HardMarginSVM(), "slack", "allows none"),
+        (kq.HardMarginSVM(), "probability", "no attribute"),
+    ],
+)
+def test_an_absent_attribute_says_why(method, name, reason):
+    solution = method.solve(X, Y)
+    assert not hasattr(solution, name)
+    with pytest.raises(AttributeError, match=reason):
+        getattr(solution, name)
+
+
+def test_check_kkt_of_an_infeasible_result_says_so():
+    result = kq.HardMarginSVM().solve([[0.0], [1.0], [2.0]], [-1, 1, -1])
+    with pytest.raises(kq.InputError, match="no plane separates"):
+        kq.check_kkt(result)
+
+
+def test_an_infeasible_proof_is_in_the_callers_rows():
+    result = kq.HardMarginSVM().solve(
+        [[9.0], [0.0], [1.0], [2.0]], [1, -1, 1, -1], sample_weight=[0, 1, 1, 1]
+    )
+    assert isinstance(result, kq.Infeasible)
+    np.testing.assert_allclose(result.proof.weights, [0, 0.5, 1, 0.5], atol=1e-12)
+
+
+def test_assert_kkt_raises_with_the_report():
+    page = kq.SoftMarginSVM(C=10).dual(X, Y)
+    page.solve()
+    kq.assert_kkt(page)
+    page.variables["alpha"].value = [1.0, 0.0, 1.0, 0.0]
+    with pytest.raises(kq.NotCertified, match="KKT conditions do not hold"):
+        kq.assert_kkt(page)
+
+
+def test_the_user_may_solve_the_page_literally():
+    page = kq.SoftMarginSVM(C=10).primal(X, Y)
+    page.problem.solve(solver="CLARABEL")
+    solution = page.solution()
+    assert solution.solver == "CLARABEL"
+    assert solution.certificate.certified
+    assert solution.value == pytest.approx(0.5, rel=1e-6)
+
+
+def test_a_risk_solves_itself():
+    K = kq.Gram.dense(np.eye(4))
+    risk = kq.RegularizedRisk(K, np.array([1.0, 1.0, 1.0, -1.0]), 10.0, kq.losses.Hinge())
+    for form in ("primal", "dual"):
+        solution = risk.solve(form, solver="CLARABEL")
+        assert solution.value == pytest.approx(1.5, rel=1e-6)
+        assert solution.intercept == pytest.approx(0.5, abs=1e-6)
+        with pytest.raises(kq.InputError, match="no kernel"):
+            solution.predict([[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"costs": 0.0}, "costs must be positive"),
+        ({"costs": [1.0]}, r"costs must have shape \(2,\)"),
+        ({"targets": [1.0, math.nan]}, "targets must be finite; row 1"),
+        ({"offset": "fre"}, "offset must be 'free', 'none'"),
+    ],
+)
+def test_a_risk_refuses_what_it_cannot_mean(arguments, match):
+    given = {"targets": [1.0, -1.0], "costs": 1.0, "offset": "free"} | arguments
+    with pytest.raises(kq.InputError, match=match):
+        kq.RegularizedRisk(
+            kq.Gram.dense(np.eye(2)),
+            np.array(given["targets"]),
+            given["costs"],
+            kq.losses.Hinge(),
+            given["offset"],
+        )
+
+
+def test_a_comparison_tells_a_flat_optimum_from_a_wrong_one():
+    svm = kq.SoftMarginSVM(C=10)
+    twice, labels = [[1.0], [1.0], [-1.0]], [1, 1, -1]
+    first = svm.dual(twice, labels)
+    first.solve()
+    first.variables["alpha"].value = [0.5, 0.0, 0.5]
+    second = svm.dual(twice, labels)
+    second.solve()
+    second.variables["alpha"].value = [0.0, 0.5, 0.5]
+    flat = kq.compare([first.solution(), second.solution()])
+    assert flat.agree
+    assert not flat.same_multipliers
+    assert "all are optimal" in flat.verdict
+    stopped = kq.SoftMarginSVM(kernel="rbf").solve(*overlapping(), solver="CLARABEL", max_iter=2)
+    solved = kq.SoftMarginSVM(kernel="rbf").solve(*overlapping())
+    assert "disagree" in str(kq.compare([solved, stopped]))
+
+
+@pytest.mark.parametrize("bad", [[], [3]])
+def test_compare_wants_solutions_of_one_data_set(bad):
+    with pytest.raises(kq.InputError):
+        kq.compare(bad)
