@@ -5,6 +5,7 @@ import numpy as np
 from kernelqp._types import Indices, Matrix
 from kernelqp.data import read_features, read_new_features
 from kernelqp.errors import DataError
+from kernelqp.gram import absolute_row_sums, check_finite
 from kernelqp.kernels import Kernel
 from kernelqp.repaired import is_precomputed
 
@@ -47,5 +48,5 @@ def cross_gram(kernel: Kernel, X_new: object, X_train: Matrix, rows: Indices, n:
             )
         return K[:, rows]
     K = np.asarray(kernel(read_new_features(X_new, X_train.shape[1]), X_train), np.float64)
-    _check_finite(_absolute_row_sums(K), f"kernel {kernel}")
+    check_finite(absolute_row_sums(K), f"kernel {kernel}")
     return K

@@ -109,7 +109,7 @@ class Gram:
     @classmethod
     def _checked_factor(cls, F: Matrix, name: str) -> "Gram":
         gram = cls(None, _read_only(F))
-        _check_finite(gram.row_bounds, name)
+        check_finite(gram.row_bounds, name)
         return gram
 
     @classmethod
@@ -118,7 +118,7 @@ class Gram:
     ) -> "Gram":
         if K.shape[0] != K.shape[1]:
             raise KernelError(f"{name} must be square, shape (n, n); got {K.shape}")
-        _check_finite(_absolute_row_sums(K), name)
+        check_finite(absolute_row_sums(K), name)
         K = _symmetric(K, name, precision)
         if psd:
             return cls(_read_only(K), None)
@@ -202,7 +202,7 @@ class Gram:
         Dense: the row sums themselves. Factor: |F_i| sum_j |F_j|.
         """
         if self.factor is None:
-            return _read_only(_absolute_row_sums(self._array))
+            return _read_only(absolute_row_sums(self._array))
         with np.errstate(all="ignore"):
             norms = np.linalg.norm(self.factor, axis=1)
             return _read_only(norms * norms.sum())
@@ -279,7 +279,8 @@ def _check_repair(repair: str | None) -> None:
         raise ParameterError(f"repair must be 'clip', 'shift' or None; got {repair!r}")
 
 
-def _check_finite(row_sums: Vector, name: str) -> None:
+def check_finite(row_sums: Vector, name: str) -> None:
+    """Raise KernelError that names the kernel and the first row that is not finite."""
     finite = np.isfinite(row_sums)
     if not finite.all():
         raise KernelError(
@@ -288,7 +289,8 @@ def _check_finite(row_sums: Vector, name: str) -> None:
         )
 
 
-def _absolute_row_sums(K: Matrix) -> Vector:
+def absolute_row_sums(K: Matrix) -> Vector:
+    """Return sum_j |K_ij|, shape (n,), without a second matrix."""
     with np.errstate(all="ignore"):
         blocks = [np.abs(K[i : i + BLOCK]).sum(axis=1) for i in range(0, len(K), BLOCK)]
     return np.concatenate(blocks)
@@ -325,7 +327,7 @@ def _cholesky_succeeds(K: Matrix, tolerance: float) -> bool:
 
 def _norm_estimate(K: Matrix) -> float:
     """Estimate |K|_2 from below by a few power steps, so that the shift is never too large."""
-    v = _absolute_row_sums(K)
+    v = absolute_row_sums(K)
     estimate = 0.0
     for _ in range(4):
         size = float(scipy.linalg.norm(v))

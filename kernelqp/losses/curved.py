@@ -230,9 +230,9 @@ def _power(u: Vector, q: float) -> Vector:
 
 
 def _log_ratio(s: Vector, q: float) -> Vector:
-    """log(s/q), −inf at 0; the quotient itself would cost a rounding that powers amplify."""
+    """log(s/q), −inf at 0."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(s) - np.log(q))
+        return np.asarray(np.log(s / q))
 
 
 def _bregman(u: Vector, s: Vector, q: float) -> Vector:
@@ -290,7 +290,8 @@ def _sigmoid_root(b: Vector, slope: Vector) -> Vector:
     """expit(m) at the root of m + slope·expit(m) = b, for 2·b ≤ slope, which puts it at m ≤ 0.
 
     There the left side is convex. Replacing expit(m) by exp(m) gives a lower bound of the root in
-    closed form (the Wright omega function); Newton rises once and then falls.
+    closed form (the Wright omega function); Newton rises once and then falls. Beyond 0 the left
+    side is concave and a step may diverge, hence the bound.
     """
     m = b - np.real(wrightomega(np.log(slope) + b))
     for _ in range(_NEWTON_STEPS):
