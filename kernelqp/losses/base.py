@@ -97,6 +97,10 @@ class Loss(Protocol):
         Whether ℓ is a function of the margin z = y·p, with labels y in {−1, +1}.
     piecewise_linear : bool
         Whether ℓ is piecewise linear, so that rows split into elbow, left and right.
+    hard : bool
+        Whether ℓ is 0 or +inf, so that its cost means nothing.
+    zero_beyond_margin : bool
+        Whether ℓ is finite, and 0 exactly for z ≥ 1: separable data cost nothing at a large C.
 
     Examples
     --------

@@ -26,7 +26,8 @@ from kernelqp.losses.base import (
 # Newton converges quadratically: the step after one of this relative size would be rounding
 _SETTLED = 1e-12
 _NEWTON_STEPS = 100
-_TINY, _ULP = 1e-300, float(np.finfo(np.float64).epsneg)
+_LARGE = 300.0  # e^300 squared is still a number
+_TINY, _ULP = 1e-30, float(np.finfo(np.float64).epsneg)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,9 +99,10 @@ class PowerHinge(RowWise):
 
     def local_row(self, y: Vector, c: Vector, beta: Vector) -> Row:
         """Second-order model of the gain at β = y·α: slope 1 − t and bend t/((q − 1)·α)."""
-        t = np.exp(_log_ratio(np.maximum(y * beta, 0.0) / c, self.q) / (self.q - 1))
-        t = np.maximum(t, _SETTLED)
-        ridge = t ** (2 - self.q) / ((self.q - 1) * self.q * c)
+        log_t = _log_ratio(np.maximum(y * beta, 0.0) / c, self.q) / (self.q - 1)
+        log_t = np.clip(log_t, np.log(_SETTLED), _LARGE)  # a model needs no more range than a step
+        bend = (2 - self.q) * log_t - np.log((self.q - 1) * self.q * c)
+        t, ridge = np.exp(log_t), np.exp(np.clip(bend, -_LARGE, _LARGE))
         zero = np.zeros_like(ridge)
         inf = full(y, np.inf)
         lower, upper = np.where(y > 0, zero, -inf), np.where(y > 0, inf, zero)
@@ -127,14 +129,14 @@ class PowerHinge(RowWise):
         """(1 − z)₊^q."""
         import cvxpy as cp
 
-        return _power_expr(cp.pos(1 - cp.multiply(y, p)), self.q), []
+        return power_expr(cp.pos(1 - cp.multiply(y, p)), self.q), []
 
     def conjugate_expr(self, y: Vector, g: Expression) -> Form:
         """−s + (q − 1)·(s/q)^(q/(q − 1)), 0 ≤ s."""
         import cvxpy as cp
 
         s = -cp.multiply(y, g)
-        return (self.q - 1) * _power_expr(s / self.q, self.q / (self.q - 1)) - s, [s >= 0]
+        return (self.q - 1) * power_expr(s / self.q, self.q / (self.q - 1)) - s, [s >= 0]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,7 +305,7 @@ def _sigmoid_root(b: Vector, slope: Vector) -> Vector:
     return np.asarray(expit(m))
 
 
-def _power_expr(x: Expression, exponent: float) -> Expression:
+def power_expr(x: Expression, exponent: float) -> Expression:
     """x^exponent as an exact cvxpy atom, by second-order cones where few of them do.
 
     cvxpy rounds other exponents to a fraction (below 1 + 1/2048 to 1, which is affine) and warns;

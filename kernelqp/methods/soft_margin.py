@@ -12,7 +12,7 @@ from kernelqp.errors import ParameterError
 from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation
 from kernelqp.kernels import Linear, resolve
-from kernelqp.losses.curved import _power_expr as power_expr
+from kernelqp.losses.curved import power_expr
 from kernelqp.methods.base import INTERCEPTS, Method, at_least_one, one_of, positive
 from kernelqp.methods.margin_page import MarginPage
 

@@ -163,7 +163,7 @@ def test_curved_prox_brackets_the_root_at_extremes(loss):
     rng = np.random.default_rng(11)
     n = 300
     y, sign = rng.choice([-1.0, 1.0], n), rng.choice([-1.0, 1.0, 1.0], n)
-    c, h = 10 ** rng.uniform(-8, 8, n), 10 ** rng.uniform(-8, 8, n)
+    c, h = 10 ** rng.uniform(-12, 12, n), 10 ** rng.uniform(-12, 12, n)
     w = sign * c * 10 ** rng.uniform(-5, 5, n)
     alpha = y * loss.dual_prox(y, c, y * w, h)
     assert np.all(alpha >= 0)
@@ -199,3 +199,17 @@ def test_curved_prox_underflows_quietly():
     v = np.array([-1 + 1e-15, -1e9])
     assert np.all(PowerHinge(25).dual_prox(y, c, v, h) == 0)
     assert np.array_equal(Logistic().dual_prox(y, c, np.array([-1e9, 1e9]), h), [0, 1])
+
+
+def test_logistic_prox_does_not_step_over_the_inflection():
+    c, h, v = np.array([967104672072.2349]), np.array([318719431418.4888]), np.array([1873222.25])
+    assert Logistic().dual_prox(np.ones(1), c, v, h) == pytest.approx(v, rel=1e-12)
+
+
+@pytest.mark.parametrize("loss", [PowerHinge(1.01), PowerHinge(50.0), Logistic()], ids=repr)
+@pytest.mark.parametrize("size", [0.0, 1e-300, 1.0, 1e6])
+@pytest.mark.parametrize("cost", [1e-9, 1.0, 1e9])
+def test_a_local_row_is_finite_at_extremes(loss, size, cost):
+    row = loss.local_row(np.ones(1), np.full(1, cost), np.full(1, size))
+    assert np.isfinite(row.q).all()
+    assert np.isfinite(row.ridge).all()
