@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kernelqp.risk import RegularizedRisk
 
 POLISHED = 1e-15  # a point is off by the square root of its gap: short of rounding, polish it
+NEAR = 1e-3
 ROUNDING = 1e-10  # a gap more negative than this is no rounding: K is not PSD, or figures are lost
 BAND = 1e-3  # in units of a margin: rows this near to a kink have a multiplier left open
 TERMS = ("stationarity", "complementarity", "domain", "balance")
@@ -115,7 +116,9 @@ class Verdict:
     theta: Vector
 
 
-def certify(risk: RegularizedRisk, candidate: Candidate, side: str, tol: float) -> Verdict:
+def certify(
+    risk: RegularizedRisk, candidate: Candidate, side: str, tol: float, near: float = NEAR
+) -> Verdict:
     """Repair a candidate, bound the optimum from both sides, and say where the gap comes from.
 
     Parameters
@@ -128,12 +131,15 @@ def certify(risk: RegularizedRisk, candidate: Candidate, side: str, tol: float) 
         "primal" or "dual": the side whose repaired point is reported.
     tol : float
         The relative gap that is good enough.
+    near : float
+        The relative gap up to which an elbow solve counts as a repair of the candidate: from
+        farther off it would be another answer, not this one.
     """
     dual0, function0, theta0 = complete(risk, candidate)
     terms = blame(risk, dual0, function0, theta0)
     point = _report(risk, side, repair_dual(risk, dual0, theta0), function0, theta0)
     scale = gap_scale(risk)
-    if relative_gap(point.primal, point.dual, scale) > POLISHED:
+    if POLISHED < relative_gap(point.primal, point.dual, scale) <= near:
         dual, theta = elbow_solve(risk, point.at, point.theta)
         point = _better(side, point, _report(risk, side, dual, function0, theta))
         if side == "primal":

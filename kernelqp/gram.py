@@ -352,10 +352,19 @@ def _centred_rows(F: Matrix) -> Matrix:
 
 
 def _centred_dense(K: Matrix) -> Matrix:
-    """K_ij - (r_i + r_j - m) in one new array: exactly symmetric, exactly 0 for constant K."""
+    """K_ij - (r_i + r_j - m) in one new array: exactly symmetric, exactly 0 for constant K.
+
+    A diagonal that is rounding of K throughout is 0 as well: it has no size to divide by.
+    """
     out: Matrix = K - K[:, :1]
     r = K[:, 0] + out.mean(axis=1)
     m = r[0] + (r - r[0]).mean()
     np.add(r[:, None], r, out=out)
     out -= m
-    return np.subtract(K, out, out=out)
+    np.subtract(K, out, out=out)
+    diagonal = np.maximum(out.diagonal(), 0.0)
+    if diagonal.mean() <= 8 * EPS * np.abs(K.diagonal()).max():
+        out[:] = 0.0
+    else:
+        np.fill_diagonal(out, diagonal)
+    return out

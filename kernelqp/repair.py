@@ -164,25 +164,47 @@ def best_offset(risk: RegularizedRisk, function: Function, theta: Vector) -> Vec
     """Return the θ nearest to ``theta`` that minimises P at f; one column at most is moved."""
     if theta.size != 1:
         return theta
-    column, price = risk.offset.basis[:, 0], float(risk.offset.price[0])
-    rounding = EPS * risk.n * float(risk.costs.sum())
-
-    def slope(t: float, side: int) -> float:
-        ends = risk.loss.slopes(risk.targets, function.values + t * column)
-        low, high = (
-            np.minimum(*(column * e for e in ends)),
-            np.maximum(*(column * e for e in ends)),
-        )
-        return price + float(risk.costs @ (high if side > 0 else low))
-
-    start, scale = float(theta[0]), 1.0 + float(np.abs(function.values).max(initial=0.0))
-    if slope(start, -1) <= rounding and slope(start, 1) >= -rounding:
+    t, rounding = float(theta[0]), _slope_rounding(risk)
+    left, right = (offset_slope(risk, function.values, t, side) for side in (-1, 1))
+    if left <= rounding and right >= -rounding:
         return theta
-    first = monotone_root(lambda t: slope(t, 1) + rounding, start, scale)
-    if slope(first, 1) > rounding:
-        return np.array([first])
-    last = np.nextafter(monotone_root(lambda t: slope(t, -1) - rounding, start, scale), -np.inf)
-    return np.array([min(max(start, first), max(first, last))])
+    first, last = offset_interval(risk, function.values, t)
+    return np.array([min(max(t, first), last)])
+
+
+def offset_interval(risk: RegularizedRisk, values: Vector, start: float) -> tuple[float, float]:
+    """Return the interval of the θ, one column, that minimise P at f = ``values``.
+
+    Both ends fall as f rises. For a hard margin it is the interval of the free intercepts that are
+    feasible, its ends crossed when there is none. ``start`` is where the search begins.
+    """
+    if risk.loss.hard:
+        y = risk.targets
+        return float(1.0 - values[y > 0].min()), float(-1.0 - values[y < 0].max())
+    rounding, scale = _slope_rounding(risk), 1.0 + float(np.abs(values).max(initial=0.0))
+
+    def beyond(side: int, t: float) -> float:
+        return offset_slope(risk, values, t, side) + side * rounding
+
+    first = monotone_root(lambda t: beyond(1, t), start, scale)
+    if offset_slope(risk, values, first, 1) > rounding:
+        return first, first
+    last = np.nextafter(monotone_root(lambda t: beyond(-1, t), start, scale), -np.inf)
+    return first, max(first, float(last))
+
+
+def offset_slope(risk: RegularizedRisk, values: Vector, t: float, side: int) -> float:
+    """Return the left (side −1) or right (side 1) slope of P in θ, one column, at θ = t."""
+    column = risk.offset.basis[:, 0]
+    low, high = risk.loss.slopes(risk.targets, values + t * column)
+    ends = (column * low, column * high)
+    steep = np.maximum(*ends) if side > 0 else np.minimum(*ends)
+    return float(risk.offset.price[0] + risk.costs @ steep)
+
+
+def _slope_rounding(risk: RegularizedRisk) -> float:
+    """Return the size of a slope that may be 0: sums of costs cancel to rounding only."""
+    return EPS * risk.n * float(risk.costs.sum())
 
 
 def best_scale(risk: RegularizedRisk, function: Function, theta: Vector) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelqp.errors import NotCertified, Status
 from kernelqp.repair import EPS
-from kernelqp.support import Support, find_support, intercept_interval
+from kernelqp.support import SETTLED, Support, find_support, intercept_interval
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector
@@ -194,9 +194,9 @@ def _support(risk: RegularizedRisk, verdict: Verdict) -> Support | None:
     """Find the sets; the gap is known no better than to rounding."""
     certificate = verdict.certificate
     rounding = 4.0 * EPS * max(abs(certificate.primal_value), abs(certificate.dual_value))
-    margins = risk.targets * risk.predictions(verdict.function, verdict.theta)
+    tight = certificate.relative_gap <= SETTLED
     gap = max(certificate.gap, rounding)
-    return find_support(risk, verdict.dual, verdict.theta, margins, gap, certificate.relative_gap)
+    return find_support(risk, verdict.dual, verdict.function, verdict.theta, gap, tight)
 
 
 def _callers(data: Any, found: Support) -> Support:

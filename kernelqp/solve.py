@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
 HARD = 1e6  # κ from which data are first tried as if they could be separated
 
 
-def choose_solver(risk: RegularizedRisk, solver: str) -> str:
-    """Return the solver's name; "auto" is OSQP for small problems in mild units, else CLARABEL.
+def choose_solvers(risk: RegularizedRisk, solver: str) -> tuple[str, ...]:
+    """Return the solvers to try; "auto" starts with OSQP for small problems in mild units.
 
     The rule is read off ``benchmarks/results/auto_solver.json``.
     """
     if solver != "auto":
-        return resolve_solver(solver)
+        return (resolve_solver(solver),)
     row = risk.loss.row(risk.targets, risk.costs)
     mild = row is not None and risk.n < 800 and hardness(risk) < 100.0 and not risk.loss.hard
-    return "OSQP" if mild else "CLARABEL"
+    return ("OSQP", "CLARABEL") if mild else ("CLARABEL",)
 
 
 def solve_formulation(
@@ -48,27 +48,43 @@ def solve_formulation(
     started = time.perf_counter()
     check_tol(tol)
     risk = formulation.risk()
-    chosen = choose_solver(risk.centred, solver)
-    best: tuple[Candidate, Verdict] | None = None
-    remark: Remark | None = None
-    tried_proof = False
-    for run_risk, side, tolerance in attempts(formulation, risk.centred, chosen, tol, options):
-        candidate, remark = run_twin(formulation, run_risk, side, chosen, tolerance, options)
-        if candidate is not None:
-            verdict = certify(risk.centred, candidate, formulation.side, tol)
-            best = better(best, (candidate, verdict))
-            if verdict.certificate.certified:
-                break
-        if risk.loss.hard and not tried_proof:
-            tried_proof = True
+    best: Answer | None = None
+    solvers = choose_solvers(risk.centred, solver)
+    for attempt in attempts(risk.centred, formulation.side, solvers, tol, options):
+        best = better(best, run_attempt(formulation, risk, attempt, tol, options))
+        if best is not None and best.verdict.certificate.certified:
+            break
+        if risk.loss.hard and attempt.first:
             proof = separation_proof(risk.centred)
             if proof is not None:
                 return infeasible(formulation, proof, started)
-    if best is None or remark is None:
-        raise SolverFailed(f"{chosen} returned no numbers: try solver='CLARABEL', or a larger tol")
-    formulation.write(formulation.page.fill(risk, raw_point(risk, best[0])))
+    if best is None:
+        tried = " and ".join(solvers)
+        raise SolverFailed(f"{tried} returned no numbers: try solver='CLARABEL', or a larger tol")
+    formulation.write(formulation.page.fill(risk, raw_point(risk, best.candidate)))
     seconds = time.perf_counter() - started
-    return build_solution(formulation, risk, best[1], chosen, seconds, remark)
+    return build_solution(formulation, risk, best.verdict, best.solver, seconds, best.remark)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One run: which problem, through which side, by which solver, how tightly."""
+
+    risk: RegularizedRisk
+    side: str
+    solver: str
+    tolerance: float
+    first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a run gave, and what it is worth."""
+
+    candidate: Candidate
+    verdict: Verdict
+    solver: str
+    remark: Remark
 
 
 def infeasible(formulation: Formulation, proof: SeparationProof, started: float) -> Infeasible:
@@ -80,59 +96,56 @@ def infeasible(formulation: Formulation, proof: SeparationProof, started: float)
 
 
 def attempts(
-    formulation: Formulation,
-    risk: RegularizedRisk,
-    solver: str,
-    tol: float,
-    options: dict[str, Any],
-) -> Iterator[tuple[RegularizedRisk, str, float]]:
-    """Yield (problem, side, tolerance) in the order in which they are tried.
+    risk: RegularizedRisk, side: str, solvers: tuple[str, ...], tol: float, options: dict[str, Any]
+) -> Iterator[Attempt]:
+    """Yield what is tried, in order: each solver, and the last one again as tight as it goes.
 
     Where the loss dominates (κ > 1e6) the data are first tried as separable, without the bound on
     β; where that violates the bound, the primal keeps its figures and the dual does not.
     """
-    known, side = capability(solver), formulation.side
-    for tolerance in (known.loose * tol,) if options else (known.loose * tol, known.tight):
+    runs = [(solver, capability(solver).loose * tol) for solver in solvers]
+    if not options:  # with options the run is the caller's
+        runs.append((solvers[-1], capability(solvers[-1]).tight))
+    for k, (solver, tolerance) in enumerate(runs):
         if risk.loss.zero_beyond_margin and hardness(risk) > HARD:
-            yield replace(risk, loss=HardMargin()), side, tolerance
-            yield risk, "primal", tolerance
+            separable = replace(risk, loss=HardMargin())
+            yield Attempt(separable, side, solver, tolerance, first=False)
+            yield Attempt(risk, "primal", solver, tolerance, first=False)
         else:
-            yield risk, side, tolerance
+            yield Attempt(risk, side, solver, tolerance, first=k == 0)
 
 
-def run_twin(
+def run_attempt(
     formulation: Formulation,
     risk: RegularizedRisk,
-    side: str,
-    solver: str,
-    tolerance: float,
+    attempt: Attempt,
+    tol: float,
     options: dict[str, Any],
-) -> tuple[Candidate | None, Remark]:
-    """Solve the twin of one attempt, compiled once for each side and kind of solver."""
-    quadratic = capability(solver).quadratic
-    key = (side, quadratic, type(risk.loss))
+) -> Answer | None:
+    """Solve the twin of one attempt, compiled once a side and kind of solver, and judge it."""
+    quadratic = capability(attempt.solver).quadratic
+    key = (attempt.side, quadratic, type(attempt.risk.loss))
     twin = formulation.twins.get(key)
     if twin is None:
-        twin = formulation.twins[key] = Twin(risk, side, quadratic=quadratic)
-    twin.set(risk)
-    remark = run(twin.problem, solver, tolerance, options)
-    candidate = twin.candidate(risk)
-    if (
-        candidate is not None
-        and candidate.function is not None
-        and formulation.page.in_coefficients
-    ):
-        candidate = replace(candidate, function=risk.in_coefficients(candidate.function))
-    return candidate, remark
+        twin = formulation.twins[key] = Twin(attempt.risk, attempt.side, quadratic=quadratic)
+    twin.set(attempt.risk)
+    remark = run(twin.problem, attempt.solver, attempt.tolerance, options)
+    candidate = twin.candidate(attempt.risk)
+    if candidate is None:
+        return None
+    if candidate.function is not None and formulation.page.in_coefficients:
+        function = attempt.risk.in_coefficients(candidate.function)
+        candidate = replace(candidate, function=function)
+    verdict = certify(risk.centred, candidate, formulation.side, tol, near=math.inf)
+    return Answer(candidate, verdict, attempt.solver, remark)
 
 
-def better(
-    best: tuple[Candidate, Verdict] | None, new: tuple[Candidate, Verdict]
-) -> tuple[Candidate, Verdict]:
+def better(best: Answer | None, new: Answer | None) -> Answer | None:
     """Return the answer of the smaller relative gap."""
-    if best is None or new[1].certificate.relative_gap < best[1].certificate.relative_gap:
-        return new
-    return best
+    if best is None or new is None:
+        return best or new
+    old_gap, new_gap = (a.verdict.certificate.relative_gap for a in (best, new))
+    return new if new_gap < old_gap else best
 
 
 def raw_point(risk: RegularizedRisk, candidate: Candidate) -> Point:
@@ -195,4 +208,4 @@ def _or_zero(risk: RegularizedRisk, theta: Any) -> Any:
     return risk.offset.price * 0.0 if theta is None else theta
 
 
-__all__ = ["SolverError", "certify_current", "choose_solver", "solve_formulation"]
+__all__ = ["SolverError", "certify_current", "choose_solvers", "solve_formulation"]

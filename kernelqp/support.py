@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelqp.repair import offset_interval
+
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Mask, Vector
     from kernelqp.losses import Row
     from kernelqp.risk import Function, RegularizedRisk
 
 SETTLED = 1e-9  # below this relative gap a multiplier strictly inside its box says "elbow"
+ROUNDING = 1e-12  # of a margin
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -79,15 +82,15 @@ def inside_box(risk: RegularizedRisk, row: Row, beta: Vector, slope: Vector) -> 
 def find_support(
     risk: RegularizedRisk,
     dual: Function,
+    function: Function,
     theta: Vector,
-    margins: Vector,
     gap: float,
-    relative: float,
+    tight: bool,
 ) -> Support | None:
     """Return the sets in the risk's own rows; None for a loss under which every row carries.
 
-    ``margins`` are z at the primal point, ``gap`` its distance to the optimum: f differs from the
-    optimal one by at most √(2 gap) in norm, so a margin by at most √(2 gap K_ii).
+    ``gap`` bounds the distance of both points to the optimum; ``tight`` says that it is small
+    enough for a multiplier strictly inside its box to be believed.
     """
     if risk.loss.row(risk.targets, risk.costs) is None and not risk.loss.zero_beyond_margin:
         return None
@@ -96,16 +99,35 @@ def find_support(
     row = risk.loss.local_row(risk.targets, risk.costs, beta)
     slope = gradient(risk, row, dual, theta)
     carries = away_from_zero(risk, row, beta, slope)
-    n = risk.n
-    elbow, left, right = (np.zeros(n, dtype=bool) for _ in range(3))
+    elbow, left, right = (np.zeros(risk.n, dtype=bool) for _ in range(3))
     if risk.loss.margin and risk.loss.piecewise_linear:
-        radius = np.sqrt(2.0 * max(gap, 0.0) * risk.gram.diagonal) if math.isfinite(gap) else np.inf
-        left, right = margins < 1.0 - radius, margins > 1.0 + radius
-        left, right = left & (margins < 1.0 - 1e-12), right & (margins > 1.0 + 1e-12)
-        elbow = inside_box(risk, row, beta, slope) & ~left & ~right & (relative <= SETTLED)
+        least, most = margin_range(risk, function, theta, gap)
+        left, right = most < 1.0 - ROUNDING, least > 1.0 + ROUNDING
+        elbow = inside_box(risk, row, beta, slope) & ~left & ~right & tight
     carries &= ~right
     undecided = ~(elbow | left | right)
     return Support(*(np.flatnonzero(s) for s in (carries, elbow, left, right, undecided)))
+
+
+def margin_range(
+    risk: RegularizedRisk, function: Function, theta: Vector, gap: float
+) -> tuple[Vector, Vector]:
+    """Return bounds on the margin z_i at every optimum, shape (n,) each.
+
+    P is strongly convex in f, so the optimal f is within √(2 gap) of ``function`` in norm and
+    f(x_i) within δ_i = √(2 gap K_ii). The optimal intercept lies between the lowest one at f + δ
+    and the highest one at f − δ. Several offset columns leave no bound.
+    """
+    if theta.size > risk.offset.is_intercept or not math.isfinite(gap):
+        return np.full(risk.n, -np.inf), np.full(risk.n, np.inf)
+    values, delta = function.values, np.sqrt(2.0 * max(gap, 0.0) * risk.gram.diagonal)
+    low, high = values - delta, values + delta
+    if theta.size:
+        start = float(theta[0])
+        first, last = offset_interval(risk, high, start)[0], offset_interval(risk, low, start)[1]
+        low, high = low + first, high + last
+    ends = risk.targets * low, risk.targets * high
+    return np.minimum(*ends), np.maximum(*ends)
 
 
 def intercept_interval(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[float, float]:

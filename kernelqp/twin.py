@@ -3,12 +3,12 @@
 The kernel is centred when the intercept is free. With u the unit of a multiplier (the mean cost;
 for a hard margin 1/k̄), k̄ the mean diagonal of K and κ = u k̄, the twin of
 
-    (D)  is  max  q'v − ... − u/2 v'K v,   β = u v,  v in [0, 1] for a hinge, value in units of u;
+    (D)  is  max  q'v − ... − κ/2 v'K̂ v,   β = u v,  v in [0, 1] for a hinge, value in units of u;
     (P)  is  min  λ/2 ‖f_v‖² + Σ (c_i/u) ℓ(y_i, g f_v + Bθ),   f = g f_v,  λ = g²/u,
 
-where the gain g = √min(1, κ) over √k̄ (weights) or k̄ (coefficients) keeps λ k̄ <= 1. u, λ and g
-are cvxpy Parameters: another C compiles nothing. In raw units solvers fail on features far from the
-origin, and call answers at a tiny C "optimal" that are not.
+with K̂ = K/k̄, and the gain g = √min(1, κ) over √k̄ (weights) or k̄ (coefficients), so that λ k̄ is
+at most 1. κ, λ and g are cvxpy Parameters: another C compiles nothing. In raw units solvers fail on
+features far from the origin, and call answers at a tiny C "optimal" that are not.
 """
 
 from __future__ import annotations
@@ -57,14 +57,19 @@ class Twin:
 
     def __init__(self, risk: RegularizedRisk, side: str, *, quadratic: bool) -> None:
         self.side = side
-        self._unit = cp.Parameter(nonneg=True, name="unit")
+        self._curvature = cp.Parameter(nonneg=True, name="curvature")
         self._penalty = cp.Parameter(nonneg=True, name="penalty")
         self._gain = cp.Parameter(nonneg=True, name="gain")
+        # F F' meets its parameter only inside the solver, so F is brought to size here; a dense K
+        # is compiled as its product with the parameter, and a scaled copy would only cost memory
+        self._size = size_of(risk) if risk.gram.factor is not None or not quadratic else 1.0
         relative = replace(
-            risk, costs=np.ones(risk.n) if risk.loss.hard else risk.costs / unit_of(risk)
+            risk,
+            gram=risk.gram if self._size == 1.0 else risk.gram.scaled(1.0 / self._size),
+            costs=np.ones(risk.n) if risk.loss.hard else risk.costs / unit_of(risk),
         )
         self._program: Program = (
-            dual_program(relative, self._unit, quadratic=quadratic)
+            dual_program(relative, self._curvature, quadratic=quadratic)
             if side == "dual"
             else primal_program(relative, self._penalty, self._gain, quadratic=quadratic)
         )
@@ -77,11 +82,15 @@ class Twin:
 
     def set(self, risk: RegularizedRisk) -> None:
         """Put the risk's units into the parameters."""
-        unit, size = unit_of(risk), size_of(risk)
-        root = np.sqrt(size) if risk.gram.factor is not None else size
-        gain = np.sqrt(min(1.0, unit * size)) / root
-        self._unit.value, self._gain.value = unit, gain
-        self._penalty.value = gain * gain / unit
+        u, k, size = unit_of(risk), size_of(risk), self._size
+        if risk.gram.factor is not None:
+            self.gain = np.sqrt(min(1.0, u * k) / k)
+            seen, norm = self.gain * np.sqrt(size), self.gain**2
+        else:
+            self.gain = np.sqrt(min(1.0, u * k)) / k
+            seen, norm = self.gain * size, self.gain**2 * size
+        self.unit = u
+        self._curvature.value, self._gain.value, self._penalty.value = u * size, seen, norm / u
 
     def candidate(self, risk: RegularizedRisk) -> Candidate | None:
         """Return what the solved twin claims about ``risk``, or None without finite numbers."""
@@ -97,11 +106,11 @@ class Twin:
         return found if all(np.isfinite(a).all() for a in given) else None
 
     def _dual_candidate(self) -> Candidate:
-        beta = self._unit.value * self._program.variables["beta"].value
+        beta = self.unit * self._program.variables["beta"].value
         return Candidate(beta=beta, theta=self._multiplier("balance"))
 
     def _primal_candidate(self, risk: RegularizedRisk) -> Candidate:
-        gain, values = float(self._gain.value), self._program.variables
+        gain, values = self.gain, self._program.variables
         if risk.gram.factor is not None:
             function = risk.function(weights=gain * values["w"].value)
         else:
@@ -111,7 +120,7 @@ class Twin:
                 beta - beta.mean() if risk.offset.constant is not None else beta
             )
         multiplier = self._multiplier("prediction")
-        beta = None if multiplier is None else self._unit.value * multiplier
+        beta = None if multiplier is None else self.unit * multiplier
         theta = values["theta"].value if "theta" in values else np.zeros(0)
         return Candidate(beta=beta, function=function, theta=theta)
 

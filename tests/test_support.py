@@ -24,10 +24,9 @@ def reference():
     return method.solve(X, y, form="dual", solver="CLARABEL", tol=1e-11)
 
 
-FAST = [("dual", "OSQP"), ("dual", "CLARABEL"), ("coefficients", "CLARABEL")]
-SLOW = [("coefficients", "OSQP"), ("dual", "SCS"), ("dual", "ECOS"), ("coefficients", "ECOS")]
 runs = pytest.mark.parametrize(
-    ("form", "solver"), FAST + [pytest.param(*r, marks=pytest.mark.slow) for r in SLOW]
+    ("form", "solver"),
+    [(f, s) for f in ("dual", "coefficients") for s in ("OSQP", "CLARABEL", "SCS", "ECOS")],
 )
 
 

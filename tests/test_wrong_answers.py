@@ -180,28 +180,14 @@ def test_every_fault_is_a_fault(problem):
     """Each way to go wrong changes the optimum, or the count of candidates would be a sham."""
     beta, _ = problem.good
     rng = generator(problem.name)
-    same = [
-        name
-        for name, change in WRONG.items()
-        if np.allclose(change(beta, rng), beta, rtol=1e-6, atol=0)
-    ]
-    assert not set(same) - {"rows swapped", "rows shuffled", "two figures"}
+    same = {name for name, f in WRONG.items() if np.allclose(f(beta, rng), beta, 1e-6, atol=0)}
+    assert not same - {"rows swapped", "rows shuffled", "two figures"}
 
 
 # --- stopped early ------------------------------------------------------------------------------
 
 LIMITS = {"CLARABEL": "max_iter", "OSQP": "max_iter", "SCS": "max_iters", "ECOS": "max_iters"}
-EARLY = (
-    "iris",
-    "iris hard",
-    "balanced",
-    "weighted",
-    "squared",
-    "power 3",
-    "tiny C",
-    "huge C",
-    "far",
-)
+EARLY = ("iris", "iris hard", "balanced", "weighted", "squared", "power 3", "tiny C", "huge C")
 
 
 @pytest.mark.parametrize("name", EARLY)

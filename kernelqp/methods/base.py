@@ -74,10 +74,14 @@ class Method:
 
 
 def positive(name: str, value: Any, remedy: str = "") -> float:
-    """Return ``value`` as a float, or raise ParameterError unless it is finite and > 0."""
+    """Return ``value`` as a float, or raise ParameterError unless it is finite and > 0.
+
+    ``remedy`` is what to do instead of an infinite value.
+    """
     number = _number(name, value)
     if not (number > 0 and math.isfinite(number)):
-        raise ParameterError(f"{name} must be a finite number > 0; got {value!r}{remedy}")
+        hint = remedy if number == math.inf else ""
+        raise ParameterError(f"{name} must be a finite number > 0; got {value!r}{hint}")
     return number
 
 

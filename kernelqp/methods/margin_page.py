@@ -24,6 +24,7 @@ from kernelqp.fenchel import constant, square_norm
 from kernelqp.formulation import Point, Written
 from kernelqp.gram import Gram
 from kernelqp.losses import HardMargin, Hinge, Loss, PowerHinge, SquaredHinge
+from kernelqp.methods.base import positive
 from kernelqp.repaired import is_precomputed
 from kernelqp.risk import Offset, RegularizedRisk
 from kernelqp.support import margin_unit
@@ -107,7 +108,9 @@ class MarginPage:
     def risk(self, parameters: Mapping[str, float]) -> RegularizedRisk:
         """Return the engine's problem; a hard margin ignores weights."""
         n = self.data.targets.size
-        costs = np.ones(n) if self.power is None else parameters["C"] * self.data.weights
+        costs = np.ones(n)
+        if self.power is not None:
+            costs = positive("C", parameters["C"]) * self.data.weights
         offset = Offset.free(n) if self.intercept == "free" else Offset.none(n)
         return RegularizedRisk(
             self.engine_gram, self.data.targets, costs, loss_of(self.power), offset

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -78,11 +77,7 @@ class SoftMarginSVM(Method):
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
-        if math.inf == self.C:
-            raise ParameterError(
-                "C must be finite; got inf: HardMarginSVM is the SVM without slack"
-            )
-        set_(self, "C", positive("C", self.C))
+        set_(self, "C", positive("C", self.C, ": HardMarginSVM is the SVM without slack"))
         at_least_one("slack_power", self.slack_power)
         one_of("intercept", self.intercept, INTERCEPTS)
         set_(self, "kernel", resolve(self.kernel))
