@@ -1,7 +1,7 @@
 """Kernel machines as convex programs: primal, dual, and a proof of optimality."""
 
 from kernelqp import losses
-from kernelqp.certificate import Candidate, Certificate, certify
+from kernelqp.certificate import Candidate, Certificate, certify_candidate
 from kernelqp.check import assert_kkt, check_kkt
 from kernelqp.compare import Comparison, compare
 from kernelqp.errors import (
@@ -54,7 +54,7 @@ __all__ = [
     "Support",
     "__version__",
     "assert_kkt",
-    "certify",
+    "certify_candidate",
     "check_kkt",
     "compare",
     "load_problem",

@@ -116,7 +116,7 @@ class Verdict:
     theta: Vector
 
 
-def certify(
+def certify_candidate(
     risk: RegularizedRisk, candidate: Candidate, side: str, tol: float, near: float = NEAR
 ) -> Verdict:
     """Repair a candidate, bound the optimum from both sides, and say where the gap comes from.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from kernelqp.certificate import Candidate, Verdict, certify, complete
+from kernelqp.certificate import Candidate, Verdict, certify_candidate, complete
 from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
 from kernelqp.formulation import Formulation, Point
 from kernelqp.losses import HardMargin
@@ -136,7 +136,7 @@ def run_attempt(
     if candidate.function is not None and formulation.page.in_coefficients:
         function = attempt.risk.in_coefficients(candidate.function)
         candidate = replace(candidate, function=function)
-    verdict = certify(risk.centred, candidate, formulation.side, tol, near=math.inf)
+    verdict = certify_candidate(risk.centred, candidate, formulation.side, tol, near=math.inf)
     return Answer(candidate, verdict, attempt.solver, remark)
 
 
@@ -172,7 +172,7 @@ def certify_current(formulation: Formulation, tol: float) -> Solution:
         function=None if claimed.function is None else moved,
         theta=None if theta is None else shifted,
     )
-    verdict = certify(risk.centred, candidate, formulation.side, tol)
+    verdict = certify_candidate(risk.centred, candidate, formulation.side, tol)
     stats = formulation.problem.solver_stats
     name = "given" if stats is None else str(stats.solver_name)
     seconds = time.perf_counter() - started

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import kernelqp as kq
-from kernelqp.certificate import Candidate, certify
+from kernelqp.certificate import Candidate, certify_candidate
 from tests.wrong_answers import PROBLEMS, WRONG, stated_primal
 
 TOL = 1e-6
@@ -36,7 +36,7 @@ def generator(*names):
 def judged(problem, wrong):
     """[(route, side, certificate)] of every candidate made from one problem by one fault."""
     found = [
-        (route, side, certify(problem.risk.centred, candidate, side, TOL).certificate)
+        (route, side, certify_candidate(problem.risk.centred, candidate, side, TOL).certificate)
         for route, side, candidate in candidates(problem, wrong)
     ]
     for form in problem.forms:
@@ -154,7 +154,7 @@ def test_no_true_optimum_is_refused(problem):
     for side in ("primal", "dual"):
         function = risk.function(beta) if side == "primal" else None
         candidate = Candidate(beta=beta, function=function, theta=theta)
-        certificate = certify(risk, candidate, side, TOL).certificate
+        certificate = certify_candidate(risk, candidate, side, TOL).certificate
         assert certificate.certified, (side, certificate)
         assert off(problem, side, certificate) <= TOL
 
@@ -240,7 +240,7 @@ def test_weights_that_no_row_sees_are_blamed_on_stationarity(wide, size):
     risk, beta, theta = wide
     w = risk.gram.weights(beta) + size * np.array([0.0, 0.0, 1.0])
     candidate = Candidate(beta=beta, function=risk.function(weights=w), theta=theta)
-    certificate = certify(risk, candidate, "primal", TOL).certificate
+    certificate = certify_candidate(risk, candidate, "primal", TOL).certificate
     assert certificate.blame == "stationarity"
     assert certificate.stationarity == pytest.approx(0.5 * size**2, rel=1e-6)
 
@@ -255,7 +255,9 @@ def test_a_scaled_down_dual_is_blamed_on_complementarity(name, t):
     """t beta is in its box and balanced; with f = f_beta only the rows' own terms are left."""
     problem = PROBLEMS[name]
     risk, (beta, theta) = problem.risk.centred, problem.good
-    certificate = certify(risk, Candidate(beta=t * beta, theta=theta), "dual", TOL).certificate
+    certificate = certify_candidate(
+        risk, Candidate(beta=t * beta, theta=theta), "dual", TOL
+    ).certificate
     assert certificate.blame == "complementarity"
 
 
@@ -270,7 +272,7 @@ def test_an_unbalanced_dual_is_blamed_on_balance(name, share):
     bad = beta.copy()
     bad[i] -= share * beta[i]
     candidate = Candidate(beta=bad, function=risk.function(beta), theta=theta)
-    certificate = certify(risk, candidate, "primal", TOL).certificate
+    certificate = certify_candidate(risk, candidate, "primal", TOL).certificate
     assert certificate.blame == "balance"
     assert certificate.balance >= abs(share * beta[i]) * (1 - 1e-6)
 
@@ -290,7 +292,7 @@ def test_a_multiplier_out_of_its_box_is_blamed_on_domain(name, share):
     bad[j] += share * beta[i]
     bad[i] -= share * beta[i]
     candidate = Candidate(beta=bad, function=risk.function(beta), theta=theta)
-    certificate = certify(risk, candidate, "primal", TOL).certificate
+    certificate = certify_candidate(risk, candidate, "primal", TOL).certificate
     assert certificate.blame == "domain"
 
 
@@ -328,8 +330,8 @@ def test_the_verdict_does_not_change_with_copies_of_the_rows(copies, t):
     y, weights = np.repeat(problem.y, copies), np.full(n * copies, 1.0 / copies)
     risk = problem.method.dual(X, y, weights).risk().centred
     candidate = Candidate(beta=t * np.repeat(beta, copies) / copies, theta=theta)
-    certificate = certify(risk, candidate, "dual", TOL).certificate
-    blamed_one = certify(
+    certificate = certify_candidate(risk, candidate, "dual", TOL).certificate
+    blamed_one = certify_candidate(
         problem.risk.centred, Candidate(beta=t * beta, theta=theta), "dual", TOL
     ).certificate
     assert certificate.certified == blamed_one.certified
@@ -343,6 +345,6 @@ def test_blame_of_the_optimum_is_nothing():
         if problem.name.startswith("huge C"):
             continue  # a margin of 1 - 1e-12 costs C 1e-12 before its repair
         risk, (beta, theta) = problem.risk.centred, problem.good
-        c = certify(risk, Candidate(beta=beta, theta=theta), "dual", TOL).certificate
+        c = certify_candidate(risk, Candidate(beta=beta, theta=theta), "dual", TOL).certificate
         terms = (c.stationarity, c.complementarity.sum(), c.domain, c.balance)
         assert max(terms) <= 1e-5 * problem.scale, (problem.name, terms)
