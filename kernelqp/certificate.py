@@ -27,7 +27,10 @@ from kernelqp.repair import (
     EPS,
     best_offset,
     domain_of,
+    feasible_intercepts,
     imbalance,
+    lower_bound,
+    midway,
     repair_dual,
     repair_primal,
 )
@@ -38,8 +41,7 @@ if TYPE_CHECKING:
     from kernelqp.risk import RegularizedRisk
 
 POLISHED = 1e-15  # a point is off by the square root of its gap: short of rounding, polish it
-NEAR = 1e-3
-ROUNDING = 1e-10  # a gap more negative than this is no rounding: K is not PSD, or figures are lost
+NEAR = 1e-3  # an answer off by more than this is another answer, not a rough version of this one
 BAND = 1e-3  # in units of a margin: rows this near to a kink have a multiplier left open
 TERMS = ("stationarity", "complementarity", "domain", "balance")
 
@@ -75,8 +77,11 @@ class Certificate:
         The same, row by row of the caller's data.
     repair : float
         How far the reported side was moved: ‖f_repaired − f‖.
+    rounding : float
+        What is known of P − D: neither is evaluated more exactly in double precision.
     certified : bool
-        relative_gap <= tol.
+        gap + rounding <= tol times the scale of the relative gap, and gap >= −rounding: below that
+        K is not PSD, or figures are lost.
     """
 
     primal_value: float
@@ -89,6 +94,7 @@ class Certificate:
     domain: float
     balance: float
     repair: float
+    rounding: float
     certified: bool
 
     @property
@@ -145,19 +151,21 @@ def certify_candidate(
         if side == "primal":
             solved = _written_like(risk, function0, dual)
             point = _better(side, point, _report(risk, side, dual, solved, theta))
-    relative = relative_gap(point.primal, point.dual, scale)
+    gap, width = point.primal - point.dual, max(abs(point.primal), abs(point.dual), scale)
+    noise = rounding_of_bounds(risk, point.at)
     certificate = Certificate(
         primal_value=point.primal,
         dual_value=point.dual,
-        gap=point.primal - point.dual,
-        relative_gap=relative,
+        gap=gap,
+        relative_gap=relative_gap(point.primal, point.dual, scale),
         tol=tol,
         stationarity=terms[0],
         complementarity=terms[1],
         domain=terms[2],
         balance=terms[3],
         repair=_distance(risk, function0, point.function),
-        certified=bool(-ROUNDING <= relative <= tol),
+        rounding=noise,
+        certified=math.isfinite(gap) and -noise <= gap and gap + noise <= tol * width,
     )
     return Verdict(certificate, point.at, point.function, point.theta)
 
@@ -197,8 +205,7 @@ def blame(
 ) -> tuple[float, Vector, float, float]:
     """Return stationarity, complementarity by row, domain and balance, before any repair."""
     low, high = domain_of(risk)
-    beta = dual.beta
-    assert beta is not None  # a dual point is written in β
+    beta = dual.coefficients
     inside = np.clip(beta, low, high)
     p = risk.predictions(function, theta)
     miss = np.abs(risk.targets - p)  # |1 − z| for targets ±1
@@ -216,7 +223,8 @@ def gap_scale(risk: RegularizedRisk) -> float:
     mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
     size2 = _target_unit(risk) ** 2
     floor = min(null_value(risk), size2 / mean if mean > 0 else math.inf)
-    return floor if math.isfinite(floor) else 0.0
+    nothing = EPS * float(risk.costs.sum()) * _target_unit(risk)  # what rounding of a 0 looks like
+    return max(floor if math.isfinite(floor) else 0.0, 0.0 if risk.loss.hard else nothing)
 
 
 def relative_gap(primal: float, dual: float, scale: float) -> float:
@@ -224,6 +232,19 @@ def relative_gap(primal: float, dual: float, scale: float) -> float:
     if not (math.isfinite(primal) and math.isfinite(dual)):
         return math.inf
     return 0.0 if primal == dual else (primal - dual) / max(abs(primal), abs(dual), scale)
+
+
+def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
+    """Return the rounding of D, eps (√n q + 4 Σ |terms|) with q the size of the sums in β'K β.
+
+    q is (Σ |β_i| √K_ii)² for a dense K and Σ |β_i| √K_ii ‖f‖ for a factor; errors of a sum of n
+    terms grow as √n (Higham & Mary 2019, SIAM J. Sci. Comput. 41, A2815).
+    """
+    beta = dual.coefficients
+    size = float(np.abs(beta) @ np.sqrt(np.maximum(risk.gram.diagonal, 0.0)))
+    quadratic = size * (size if risk.gram.factor is None else math.sqrt(dual.norm2))
+    terms = np.abs(risk.loss.dual_value(risk.targets, risk.costs, beta))
+    return EPS * float(math.sqrt(risk.n) * quadratic + 4.0 * terms[np.isfinite(terms)].sum())
 
 
 def null_value(risk: RegularizedRisk) -> float:
@@ -240,8 +261,7 @@ def offset_at(risk: RegularizedRisk, function: Function, theta: Vector) -> Vecto
         return best_offset(risk, function, theta)
     if not risk.offset.is_intercept:
         return theta
-    y, f = risk.targets, function.values
-    return np.array([-0.5 * (f[y > 0].min() + f[y < 0].max())])
+    return np.array([midway(*feasible_intercepts(risk.targets, function.values))])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -262,7 +282,7 @@ def _report(
 
     A dual reports f_β itself, at its best offset; its P is that of f_β repaired, a bound only.
     """
-    lower = risk.dual_value(dual)
+    lower = lower_bound(risk, dual)
     if side == "primal":
         function, theta = repair_primal(risk, function, theta)
         return _Point(dual, function, theta, risk.primal_value(function, theta), lower)
@@ -303,8 +323,8 @@ def _distance(risk: RegularizedRisk, a: Function, b: Function) -> float:
     if a.weights is not None and b.weights is not None:
         return float(np.linalg.norm(a.weights - b.weights))
     a, b = (b, a) if b.by_values or b.beta is None else (a, b)
-    if a.by_values and b.by_values and a.beta is not None and b.beta is not None:
-        return math.sqrt(max(risk.gram.norm2(a.beta - b.beta), 0.0))
+    if b.by_values:  # both are: a function and its multiple
+        return abs(math.sqrt(a.norm2) - math.sqrt(b.norm2))
     return math.sqrt(risk.distance2(a, b))
 
 

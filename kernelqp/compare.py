@@ -43,6 +43,8 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """One sentence."""
+        if not self.agree and all(s.certificate.certified for s in self.solutions):
+            return "the values disagree, each of them certified: these are different problems"
         if not self.agree:
             return "the values disagree: at least one result is not optimal"
         if self.same_multipliers and self.same_intercept:

@@ -19,7 +19,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
-from kernelqp.repair import EPS, imbalance, repair_dual
+from kernelqp.repair import EPS, imbalance, lower_bound, repair_dual
 from kernelqp.support import gradient, inside_box
 
 if TYPE_CHECKING:
@@ -40,22 +40,21 @@ def elbow_solve(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[F
     A loss that is not linear-quadratic gives the system of its second-order model at β, so that the
     rounds are Newton's. An elbow of more than 4000 rows is returned unchanged.
     """
-    best, value = (dual, theta), risk.dual_value(dual)
+    best, value = (dual, theta), lower_bound(risk, dual)
     curved = risk.loss.row(risk.targets, risk.costs) is None
     seen: set[bytes] = set()
     for _ in range(ROUNDS):
-        assert dual.beta is not None  # a dual point is written in β
-        row = risk.loss.local_row(risk.targets, risk.costs, dual.beta)
-        free = inside_box(risk, row, dual.beta, gradient(risk, row, dual, theta))
+        row = risk.loss.local_row(risk.targets, risk.costs, dual.coefficients)
+        free = inside_box(risk, row, dual.coefficients, gradient(risk, row, dual, theta))
         key = free.tobytes()
         if (key in seen and not curved) or free.sum() > LARGEST:
             break
         seen.add(key)
-        start = risk.function(snap(row, dual.beta, free))
+        start = risk.function(snap(row, dual.coefficients, free))
         beta, theta = solve_elbow_system(risk, row, start, theta, free)
         dual = risk.function(np.clip(beta, row.lower, row.upper))
         feasible = repair_dual(risk, dual, theta)
-        reached = risk.dual_value(feasible)
+        reached = lower_bound(risk, feasible)
         if reached >= value - 1e-12 * abs(
             value
         ):  # a tie in D is decided by P, which is first order
@@ -77,8 +76,7 @@ def solve_elbow_system(
     risk: RegularizedRisk, row: Row, dual: Function, theta: Vector, free: Mask
 ) -> tuple[Vector, Vector]:
     """Return (β + Δβ, θ + Δθ) of the system above."""
-    assert dual.beta is not None  # a dual point is written in β
-    rows, beta = np.flatnonzero(free), dual.beta
+    rows, beta = np.flatnonzero(free), dual.coefficients
     basis = risk.offset.basis[rows]
     size, columns = rows.size, basis.shape[1]
     if size == 0:

@@ -220,8 +220,8 @@ class Formulation:
         duals = {name: constraint.dual_value for name, constraint in self.constraints.items()}
         return self._page.read(risk, values, duals)
 
-    def write(self, written: Written) -> None:
-        """Write values and multipliers to the page, as cvxpy does after a solve."""
+    def write(self, written: Written, status: str = settings.OPTIMAL) -> None:
+        """Write values, multipliers and cvxpy's status to the page, as after a solve."""
         variables = {
             variable.id: np.reshape(written.variables[name], variable.shape, order="F")
             for name, variable in self.variables.items()
@@ -231,7 +231,7 @@ class Formulation:
             for name, constraint in self.constraints.items()
             if name in written.multipliers
         }
-        self.problem.unpack(CvxpySolution(settings.OPTIMAL, math.nan, variables, multipliers, {}))
+        self.problem.unpack(CvxpySolution(status, math.nan, variables, multipliers, {}))
 
     def __repr__(self) -> str:
         return f"<Formulation: {self.side} of {self.method!r}>"

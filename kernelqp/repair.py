@@ -35,9 +35,9 @@ def majorised_step(risk: RegularizedRisk, dual: Function, theta: Vector) -> Func
     β(t) = argmax over b of −h/2 (b − v(t))² − c ℓ*(y, −b/c) with v(t) = β − (K β + B t)/h and
     diag(h) >= K; t is the root of the monotone B'β(t) = d. D never falls from a feasible β.
     """
-    assert dual.beta is not None  # a dual point is written in β
-    h = np.maximum(risk.gram.row_bounds, np.finfo(np.float64).tiny)
-    start, basis = dual.beta - dual.values / h, risk.offset.basis
+    bounds = risk.gram.row_bounds
+    h = np.maximum(bounds, EPS * float(bounds.max(initial=0.0)) or 1.0)
+    start, basis = dual.coefficients - dual.values / h, risk.offset.basis
 
     def at(t: Vector) -> Vector:
         return risk.loss.dual_prox(risk.targets, risk.costs, start - (basis @ t) / h, h)
@@ -71,8 +71,8 @@ def settle(risk: RegularizedRisk, beta: Vector) -> Vector:
 
 def best_scaling(risk: RegularizedRisk, dual: Function) -> Function:
     """Return s f_β with the s >= 0 of the largest D that stays in the box; needs d = 0."""
-    beta, row = dual.beta, risk.loss.row(risk.targets, risk.costs)
-    if row is None or risk.offset.price.any() or beta is None or not beta.any():
+    beta, row = dual.coefficients, risk.loss.row(risk.targets, risk.costs)
+    if row is None or risk.offset.price.any() or not beta.any():
         return dual
     linear = float(row.q @ beta - row.eps @ np.abs(beta))
     curvature = float(dual.norm2 + row.ridge @ beta**2)
@@ -100,18 +100,17 @@ def repair_dual(risk: RegularizedRisk, dual: Function, theta: Vector) -> Functio
     The majorised step is preferred unless another is better by more than rounding, 1e-12 relative.
     """
     best = majorised_step(risk, dual, theta)
-    value = _dual_value(risk, best)
+    value = lower_bound(risk, best)
     for other in (dual, best_scaling(risk, best)):
-        rival = -math.inf if other is best else _dual_value(risk, other)
+        rival = -math.inf if other is best else lower_bound(risk, other)
         if rival > value + 1e-12 * abs(rival):
             best, value = other, rival
     return best
 
 
-def _dual_value(risk: RegularizedRisk, dual: Function) -> float:
-    """Return D, −inf where β is not feasible."""
-    assert dual.beta is not None  # a dual point is written in β
-    return risk.dual_value(dual) if feasible(risk, dual.beta) else -math.inf
+def lower_bound(risk: RegularizedRisk, dual: Function) -> float:
+    """Return D where it is a bound: −inf where β is out of its domain or not balanced."""
+    return risk.dual_value(dual) if feasible(risk, dual.coefficients) else -math.inf
 
 
 def repair_primal(
@@ -144,20 +143,34 @@ def separating(risk: RegularizedRisk, function: Function) -> tuple[Function, Vec
     b = −(min over + of f + max over − of f)/2, without one m = min y f.
     """
     y, f = risk.targets, function.values
-    if risk.offset.is_intercept and (y > 0).any() and (y < 0).any():
-        top, bottom = float(f[y > 0].min()), float(f[y < 0].max())
-        margin, theta = 0.5 * (top - bottom), np.array([-0.5 * (top + bottom)])
+    if risk.offset.is_intercept:
+        first, last = feasible_intercepts(y, f)
+        margin, theta = 0.5 * (last - first) + 1.0, np.array([midway(first, last)])
     else:
         margin, theta = float((y * f).min()), np.zeros(risk.offset.price.size)
-    if not margin > 0:
+    if not 0 < margin < math.inf:
         return function, theta
     scale = 1.0 / margin
-    for k in range(8):  # rounding may leave a margin an ulp below 1
-        grown = scale * (1.0 + k * 2.0**k * EPS)
-        scaled, moved = function.scaled(grown), grown * theta
-        if (y * risk.predictions(scaled, moved)).min() >= 1.0:
+    for _ in range(60):  # rounding may leave a margin short of 1
+        scaled, moved = function.scaled(scale), scale * theta
+        least = float((y * risk.predictions(scaled, moved)).min())
+        if least >= 1.0:
             break
+        scale *= 1.0 + 2.0 * (1.0 - least)
     return scaled, moved
+
+
+def midway(first: float, last: float) -> float:
+    """Return the middle of an interval; for a half-line, which one class leaves, its end."""
+    if math.isfinite(first) and math.isfinite(last):
+        return 0.5 * (first + last)
+    return first if math.isfinite(first) else last
+
+
+def feasible_intercepts(y: Vector, f: Vector) -> tuple[float, float]:
+    """Return the interval of b with y (f + b) >= 1; its ends cross where there is none."""
+    above, below = f[y > 0].min(initial=math.inf), f[y < 0].max(initial=-math.inf)
+    return float(1.0 - above), float(-1.0 - below)
 
 
 def best_offset(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:
@@ -179,8 +192,7 @@ def offset_interval(risk: RegularizedRisk, values: Vector, start: float) -> tupl
     feasible, its ends crossed when there is none. ``start`` is where the search begins.
     """
     if risk.loss.hard:
-        y = risk.targets
-        return float(1.0 - values[y > 0].min()), float(-1.0 - values[y < 0].max())
+        return feasible_intercepts(risk.targets, values)
     rounding, scale = _slope_rounding(risk), 1.0 + float(np.abs(values).max(initial=0.0))
 
     def beyond(side: int, t: float) -> float:

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg
 
-from kernelqp.errors import DataError, ParameterError
+from kernelqp.errors import DataError, InputError, ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kernelqp._types import Matrix, Vector
     from kernelqp.formulation import Formulation
     from kernelqp.gram import Gram
@@ -57,10 +59,25 @@ class Offset:
         """Return no column: f passes through the origin of its space."""
         return cls(np.ones((n, 0)), np.zeros(0), None)
 
+    def __post_init__(self) -> None:
+        n, m = np.shape(self.basis)
+        if np.shape(self.price) != (m,):
+            raise ParameterError(
+                f"price must have shape ({m},) for {m} columns; got {self.price!r}"
+            )
+        if self.constant is not None and not np.allclose(self.basis @ self.constant, np.ones(n)):
+            raise ParameterError("constant must be the theta for which B theta is 1 in every row")
+
+    @property
+    def free_constant(self) -> Vector | None:
+        """The θ of a constant that costs nothing, shape (m,): f may be centred against it."""
+        priced = self.constant is None or float(self.price @ self.constant) != 0.0
+        return None if priced else self.constant
+
     @property
     def is_intercept(self) -> bool:
         """Whether the offset is exactly one free intercept."""
-        return self.basis.shape[1] == 1 and self.constant is not None and not self.price.any()
+        return self.basis.shape[1] == 1 and self.free_constant is not None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,6 +94,19 @@ class Function:
     beta: Vector | None = None
     weights: Vector | None = None
     by_values: bool = False
+
+    @property
+    def coefficients(self) -> Vector:
+        """The β that f is written in.
+
+        Raises
+        ------
+        InputError
+            If it is written otherwise.
+        """
+        if self.beta is None:
+            raise InputError("this function is written in weights or values; it has no beta")
+        return self.beta
 
     def scaled(self, t: float) -> Function:
         """Return t f."""
@@ -145,6 +175,8 @@ class RegularizedRisk:
                 f"costs must be positive; got {self.costs.min()!r}: drop rows that cost nothing"
             )
         set_(self, "offset", _offset(self.offset, n))
+        if self.loss.margin and not np.isin(self.targets, (-1.0, 1.0)).all():
+            raise DataError("targets of a margin loss must be -1 and +1; got other values")
 
     @property
     def n(self) -> int:
@@ -153,13 +185,13 @@ class RegularizedRisk:
 
     @cached_property
     def centred(self) -> RegularizedRisk:
-        """The same problem about the mean of the rows, when the offset holds a constant.
+        """The same problem about the mean of the rows, when the offset holds a free constant.
 
         f − mean f has the same norm in the space of functions modulo constants, so that P and D
         agree; what changes is θ, by the mean. Distances between rows are what is left, which
         keeps every figure when the features stand far from the origin.
         """
-        if self.offset.constant is None:
+        if self.offset.free_constant is None:
             return self
         return replace(self, gram=self.gram.centred())
 
@@ -190,7 +222,7 @@ class RegularizedRisk:
         An f written in a β that is not balanced is kept by its values and its norm: it is no
         Σ β_j k_centred(x_j, ·).
         """
-        constant = self.offset.constant
+        constant = self.offset.free_constant
         if constant is None:
             return function, theta
         mean = float(function.values.mean())
@@ -202,7 +234,7 @@ class RegularizedRisk:
 
     def from_centred(self, function: Function, theta: Vector) -> tuple[Function, Vector]:
         """Return a point of :attr:`centred`, in β or weights, as a point of this problem."""
-        constant = self.offset.constant
+        constant = self.offset.free_constant
         if constant is None:
             return function, theta
         moved = self.function(beta=function.beta, weights=function.weights)
@@ -221,20 +253,19 @@ class RegularizedRisk:
     def dual_value(self, beta: Vector | Function) -> float:
         """Return D at β, or at f_β: a lower bound on every P when B'β = d and K is PSD."""
         f = beta if isinstance(beta, Function) else self.function(beta)
-        assert f.beta is not None  # a dual point is written in β
-        gained = self.loss.dual_value(self.targets, self.costs, f.beta).sum()
+        gained = self.loss.dual_value(self.targets, self.costs, f.coefficients).sum()
         return float(gained - 0.5 * f.norm2)
 
     def distance2(self, function: Function, dual: Function) -> float:
         """Return ‖f − f_β‖², from differences wherever f is written in β or in weights."""
-        assert dual.beta is not None  # a dual point is written in β
+        beta = dual.coefficients
         if function is dual:
             return 0.0
         if function.weights is not None:
-            return float(np.sum((function.weights - self.gram.weights(dual.beta)) ** 2))
+            return float(np.sum((function.weights - self.gram.weights(beta)) ** 2))
         if function.beta is not None and not function.by_values:
-            return max(self.gram.norm2(function.beta - dual.beta), 0.0)
-        cross = function.values @ dual.beta
+            return max(self.gram.norm2(function.beta - beta), 0.0)
+        cross = function.values @ beta
         return max(float(function.norm2 - 2.0 * cross + dual.norm2), 0.0)
 
     def primal(self) -> Formulation:
@@ -262,11 +293,15 @@ class RegularizedRisk:
 def _offset(value: object, n: int) -> Offset:
     """Return the offset that a name stands for."""
     if isinstance(value, Offset):
+        if len(value.basis) != n:
+            raise DataError(
+                f"offset must have {n} rows like the Gram matrix; got {len(value.basis)}"
+            )
         return value
-    named = {"free": Offset.free, "none": Offset.none}
+    named: dict[object, Callable[[int], Offset]] = {"free": Offset.free, "none": Offset.none}
     if value not in named:
         raise ParameterError(f"offset must be 'free', 'none' or an Offset; got {value!r}")
-    return named[str(value)](n)
+    return named[value](n)
 
 
 def _rows(value: Vector | float, n: int, name: str) -> Vector:

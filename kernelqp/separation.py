@@ -5,7 +5,7 @@ If r satisfies y r >= 0, B'r = 0 and y'r > 0, then every f and b with y (f + b) 
     y'r <= Σ r_i (f(x_i) + b) = <f, f_r> <= ‖f‖ ‖r‖_K      so      margin = 1/‖f‖ <= ‖r‖_K / (y'r)
 
 and ‖r‖_K = 0 leaves no plane at all. In floating point the weights meet to within a resolution,
-√(n eps max K_ii), which the proof states.
+which the proof states: √(n eps max K_ii) for a dense K, n eps max |x_i| for explicit features.
 
 Source: Bennett & Bredensteiner (2000), Duality and geometry in SVM classifiers, ICML, 57-64.
 """
@@ -26,7 +26,7 @@ from kernelqp.repair import EPS
 from kernelqp.solvers.cvxpy import run
 
 if TYPE_CHECKING:
-    from kernelqp._types import Vector
+    from kernelqp._types import Matrix, Vector
     from kernelqp.risk import RegularizedRisk
 
 
@@ -42,7 +42,7 @@ class SeparationProof:
     distance : float
         ‖r‖_K: how far apart the two means are.
     resolution : float
-        √(n eps max K_ii): distances below it are 0 in double precision.
+        Distances below it are 0 in double precision.
     """
 
     weights: Vector
@@ -63,11 +63,18 @@ def separation_proof(risk: RegularizedRisk) -> SeparationProof | None:
     if start is None:
         return None
     weights = meet(risk, start)
-    resolution = math.sqrt(risk.n * EPS * float(risk.gram.diagonal.max(initial=0.0)))
+    resolution = resolution_of(risk)
     distance = math.sqrt(max(risk.gram.norm2(risk.targets * weights), 0.0))
     if not distance <= resolution:
         return None
     return SeparationProof(weights, distance, resolution)
+
+
+def resolution_of(risk: RegularizedRisk) -> float:
+    """Return the distance below which two means of the rows are one in double precision."""
+    size = math.sqrt(float(risk.gram.diagonal.max(initial=0.0)))
+    relative = risk.n * EPS if risk.gram.factor is not None else math.sqrt(risk.n * EPS)
+    return relative * size
 
 
 def nearest_points(risk: RegularizedRisk) -> Vector | None:
@@ -75,7 +82,7 @@ def nearest_points(risk: RegularizedRisk) -> Vector | None:
     k = risk.gram.mean_diagonal or 1.0
     scaled = replace(risk, gram=risk.gram.scaled(1.0 / k))
     a = cp.Variable(risk.n, name="weights")
-    total, _ = _sums(risk)
+    total = _sums(risk)
     problem = cp.Problem(
         cp.Minimize(square_norm(scaled.gram, cp.multiply(risk.targets, a))),
         [a >= 0, total @ a == np.ones(total.shape[0])],
@@ -92,7 +99,7 @@ def meet(risk: RegularizedRisk, start: Vector) -> Vector:
 
     Rows that would turn negative leave the support, and the rest is solved again.
     """
-    total, _ = _sums(risk)
+    total = _sums(risk)
     best = _normalised(total, start)
     support = start > 1e-9 * start.max()
     for _ in range(20):
@@ -105,8 +112,8 @@ def meet(risk: RegularizedRisk, start: Vector) -> Vector:
         system = np.vstack([factor.T / scale, total[:, rows]])
         right = np.r_[np.zeros(factor.shape[1]), np.ones(total.shape[0])]
         guess = best[rows]
-        change = scipy.linalg.lstsq(system, right - system @ guess)[0]
-        change += scipy.linalg.lstsq(system, right - system @ (guess + change))[0]
+        change = least_norm(system, right - system @ guess)
+        change += least_norm(system, right - system @ (guess + change))
         solved = guess + change
         if (solved >= 0).all():
             best = np.zeros_like(best)
@@ -116,11 +123,16 @@ def meet(risk: RegularizedRisk, start: Vector) -> Vector:
     return _normalised(total, best)
 
 
-def _sums(risk: RegularizedRisk) -> tuple[Vector, int]:
-    """Return the rows that sum each class (free intercept), or all rows (no intercept), to 1."""
+def least_norm(system: Matrix, right: Vector) -> Vector:
+    """Return the least-squares solution of least norm, by a pivoted QR factorisation."""
+    return np.asarray(scipy.linalg.lstsq(system, right, lapack_driver="gelsy")[0])
+
+
+def _sums(risk: RegularizedRisk) -> Vector:
+    """Return the rows that sum each class (free intercept), or all rows (no intercept)."""
     if risk.offset.is_intercept:
-        return np.array([risk.targets > 0, risk.targets < 0], dtype=np.float64), 2
-    return np.ones((1, risk.n)), 1
+        return np.array([risk.targets > 0, risk.targets < 0], dtype=np.float64)
+    return np.ones((1, risk.n))
 
 
 def _normalised(total: Vector, weights: Vector) -> Vector:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelqp.errors import NotCertified, Status
-from kernelqp.repair import EPS
 from kernelqp.support import SETTLED, Support, find_support, intercept_interval
 
 if TYPE_CHECKING:
@@ -38,7 +37,8 @@ class Solution:
     Attributes
     ----------
     value : float
-        The objective of the form that was solved, at the repaired point.
+        The objective of the form that was solved, at the repaired point. A repair may end with
+        the linear system of the candidate's own sets; ``certificate.repair`` is how far it moved.
     status : Status
         What the numbers prove.
     solver : str
@@ -139,7 +139,7 @@ class Solution:
 
     @property
     def intercept_interval(self) -> tuple[float, float]:
-        """The interval of all optimal intercepts; a point when b is unique."""
+        """The optimal intercepts: a point when b is unique, or known no better than that."""
         intercept_interval: tuple[float, float] = self._show("intercept_interval")
         return intercept_interval
 
@@ -193,18 +193,16 @@ class Solution:
 def _support(risk: RegularizedRisk, verdict: Verdict) -> Support | None:
     """Find the sets; the gap is known no better than to rounding."""
     certificate = verdict.certificate
-    rounding = 4.0 * EPS * max(abs(certificate.primal_value), abs(certificate.dual_value))
     tight = certificate.relative_gap <= SETTLED
-    gap = max(certificate.gap, rounding)
+    gap = max(abs(certificate.gap), certificate.rounding)
     return find_support(risk, verdict.dual, verdict.function, verdict.theta, gap, tight)
 
 
 def _callers(data: Any, found: Support) -> Support:
     """Return the sets as the caller's row numbers."""
-    rows = np.arange(10**9)[:0] if data is None else data.rows
     names = ("support_vectors", "elbow", "left", "right", "undecided")
     sets = (getattr(found, name) for name in names)
-    return Support(*(_frozen(s if data is None else rows[s]) for s in sets))
+    return Support(*(_frozen(s if data is None else data.rows[s]) for s in sets))
 
 
 def _frozen(item: Any) -> Any:

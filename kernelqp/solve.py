@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import cvxpy as cp
+import numpy as np
+
 from kernelqp.certificate import Candidate, Verdict, certify_candidate, complete
 from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
 from kernelqp.formulation import Formulation, Point
@@ -19,13 +22,14 @@ from kernelqp.losses import HardMargin
 from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
-from kernelqp.twin import Twin, hardness
+from kernelqp.twin import Twin, hardness, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from kernelqp.risk import RegularizedRisk
 
+WRITTEN = {Status.CERTIFIED: cp.OPTIMAL, Status.LIMIT: cp.USER_LIMIT}  # cvxpy's words on the page
 HARD = 1e6  # κ from which data are first tried as if they could be separated
 
 
@@ -48,22 +52,21 @@ def solve_formulation(
     started = time.perf_counter()
     check_tol(tol)
     risk = formulation.risk()
-    best: Answer | None = None
+    runs = Runs(formulation, risk, tol, options)
     solvers = choose_solvers(risk.centred, solver)
     for attempt in attempts(risk.centred, formulation.side, solvers, tol, options):
-        best = better(best, run_attempt(formulation, risk, attempt, tol, options))
-        if best is not None and best.verdict.certificate.certified:
+        if runs.certified_after(attempt):
             break
         if risk.loss.hard and attempt.first:
             proof = separation_proof(risk.centred)
             if proof is not None:
                 return infeasible(formulation, proof, started)
-    if best is None:
-        tried = " and ".join(solvers)
-        raise SolverFailed(f"{tried} returned no numbers: try solver='CLARABEL', or a larger tol")
-    formulation.write(formulation.page.fill(risk, raw_point(risk, best.candidate)))
+    best = runs.best or runs.rescued(solvers[-1])
+    status = status_of(best)
+    written = formulation.page.fill(risk, raw_point(risk, best.candidate))
+    formulation.write(written, WRITTEN.get(status, cp.OPTIMAL_INACCURATE))
     seconds = time.perf_counter() - started
-    return build_solution(formulation, risk, best.verdict, best.solver, seconds, best.remark)
+    return build_solution(formulation, risk, best.verdict, status, best.solver, seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,45 +118,86 @@ def attempts(
             yield Attempt(risk, side, solver, tolerance, first=k == 0)
 
 
-def run_attempt(
-    formulation: Formulation,
-    risk: RegularizedRisk,
-    attempt: Attempt,
-    tol: float,
-    options: dict[str, Any],
-) -> Answer | None:
-    """Solve the twin of one attempt, compiled once a side and kind of solver, and judge it."""
-    quadratic = capability(attempt.solver).quadratic
-    key = (attempt.side, quadratic, type(attempt.risk.loss))
-    twin = formulation.twins.get(key)
-    if twin is None:
-        twin = formulation.twins[key] = Twin(attempt.risk, attempt.side, quadratic=quadratic)
-    twin.set(attempt.risk)
-    remark = run(twin.problem, attempt.solver, attempt.tolerance, options)
-    candidate = twin.candidate(attempt.risk)
-    if candidate is None:
-        return None
-    if candidate.function is not None and formulation.page.in_coefficients:
-        function = attempt.risk.in_coefficients(candidate.function)
-        candidate = replace(candidate, function=function)
-    verdict = certify_candidate(risk.centred, candidate, formulation.side, tol, near=math.inf)
-    return Answer(candidate, verdict, attempt.solver, remark)
+@dataclass
+class Runs:
+    """The runs of one solve and the best answer among them; a failure ends none of the others."""
+
+    formulation: Formulation
+    risk: RegularizedRisk
+    tol: float
+    options: dict[str, Any]
+    best: Answer | None = None
+    failure: SolverFailed | None = None
+
+    def certified_after(self, attempt: Attempt) -> bool:
+        """Run one attempt, keep the better answer, and say whether it is certified."""
+        try:
+            answer = self.answer(attempt)
+        except SolverFailed as error:
+            self.failure = error
+            return False
+        gaps = [a.verdict.certificate.relative_gap for a in (self.best, answer) if a is not None]
+        if answer is not None and gaps[-1] == min(gaps):
+            self.best = answer
+        return self.best is not None and self.best.verdict.certificate.certified
+
+    def answer(self, attempt: Attempt) -> Answer | None:
+        """Solve the twin, compiled once a side and kind of solver, and judge what it gives."""
+        quadratic = capability(attempt.solver).quadratic
+        priced = unit_of(attempt.risk) if attempt.risk.offset.price.any() else None
+        key = (attempt.side, quadratic, type(attempt.risk.loss), priced)
+        twins = self.formulation.twins
+        if key not in twins:
+            twins[key] = Twin(attempt.risk, attempt.side, quadratic=quadratic)
+        twins[key].set(attempt.risk)
+        remark = run(twins[key].problem, attempt.solver, attempt.tolerance, self.options)
+        candidate = twins[key].candidate(attempt.risk)
+        return None if candidate is None else self.judged(candidate, attempt.solver, remark)
+
+    def judged(
+        self, candidate: Candidate, solver: str, remark: Remark, near: float = math.inf
+    ) -> Answer:
+        """Certify a candidate, written as the page writes f."""
+        centred, side = self.risk.centred, self.formulation.side
+        if candidate.function is not None and self.formulation.page.in_coefficients:
+            function = centred.in_coefficients(candidate.function)
+            candidate = replace(candidate, function=function)
+        verdict = certify_candidate(centred, candidate, side, self.tol, near)
+        return Answer(candidate, verdict, solver, remark)
+
+    def rescued(self, solver: str) -> Answer:
+        """Return an answer where no run gave numbers: by the other side, else f = 0 and its bounds.
+
+        Raises
+        ------
+        SolverFailed
+            If every run ended in an error of the solver.
+        """
+        centred = self.risk.centred
+        other = "primal" if self.formulation.side == "dual" else "dual"
+        tolerance = capability(solver).loose * self.tol
+        if self.failure is None:
+            self.certified_after(Attempt(centred, other, solver, tolerance, first=False))
+        if self.best is not None:
+            return self.best
+        if self.failure is not None:
+            raise self.failure
+        zero = Candidate(beta=np.zeros(centred.n))
+        return self.judged(zero, solver, Remark(cp.SOLVER_ERROR, 0.0), near=0.0)
 
 
-def better(best: Answer | None, new: Answer | None) -> Answer | None:
-    """Return the answer of the smaller relative gap."""
-    if best is None or new is None:
-        return best or new
-    old_gap, new_gap = (a.verdict.certificate.relative_gap for a in (best, new))
-    return new if new_gap < old_gap else best
+def status_of(answer: Answer) -> Status:
+    """Return what the numbers prove; a limit is named where it is why they prove too little."""
+    if answer.verdict.certificate.certified:
+        return Status.CERTIFIED
+    return Status.LIMIT if answer.remark.at_limit else Status.NOT_CERTIFIED
 
 
 def raw_point(risk: RegularizedRisk, candidate: Candidate) -> Point:
     """Return a centred candidate, unrepaired, in the page's coordinates."""
     dual, function, theta = complete(risk.centred, candidate)
     function, theta = risk.from_centred(function, theta)
-    assert dual.beta is not None  # a dual point is written in β
-    return Point(dual.beta, function, theta)
+    return Point(dual.coefficients, function, theta)
 
 
 def certify_current(formulation: Formulation, tol: float) -> Solution:
@@ -164,7 +208,6 @@ def certify_current(formulation: Formulation, tol: float) -> Solution:
     claimed = formulation.read(risk)
     function, theta = claimed.function, claimed.theta
     if function is None:
-        assert claimed.beta is not None  # a page reads at least one side
         function = risk.function(claimed.beta)
     moved, shifted = risk.to_centred(function, _or_zero(risk, theta))
     candidate = Candidate(
@@ -175,25 +218,23 @@ def certify_current(formulation: Formulation, tol: float) -> Solution:
     verdict = certify_candidate(risk.centred, candidate, formulation.side, tol)
     stats = formulation.problem.solver_stats
     name = "given" if stats is None else str(stats.solver_name)
+    certified = verdict.certificate.certified
+    status = Status.CERTIFIED if certified else Status.NOT_CERTIFIED
     seconds = time.perf_counter() - started
-    return build_solution(formulation, risk, verdict, name, seconds, None)
+    return build_solution(formulation, risk, verdict, status, name, seconds)
 
 
 def build_solution(
     formulation: Formulation,
     risk: RegularizedRisk,
     verdict: Verdict,
+    status: Status,
     solver: str,
     seconds: float,
-    remark: Remark | None,
 ) -> Solution:
-    """Name the status and put the repaired point into the page's coordinates."""
-    status = Status.CERTIFIED if verdict.certificate.certified else Status.NOT_CERTIFIED
-    if status is Status.NOT_CERTIFIED and remark is not None and remark.at_limit:
-        status = Status.LIMIT
+    """Put the repaired point into the page's coordinates."""
     function, theta = risk.from_centred(verdict.function, verdict.theta)
-    assert verdict.dual.beta is not None  # a dual point is written in β
-    point = Point(verdict.dual.beta, function, theta)
+    point = Point(verdict.dual.coefficients, function, theta)
     return Solution.build(formulation, risk, verdict, point, status, solver, seconds)
 
 

@@ -39,7 +39,8 @@ class Support:
     right : Indices
         Proved to lie outside the margin (z > 1 at every optimum); never support vectors.
     undecided : Indices
-        Rows that the bound is too wide, or the optimum too degenerate, to place.
+        Rows that the bound is too wide, or the optimum too degenerate, to place; all of them for
+        a loss that is not piecewise linear, which has no elbow.
     """
 
     support_vectors: Indices
@@ -60,8 +61,9 @@ def margin_unit(risk: RegularizedRisk) -> Vector:
 
 def gradient(risk: RegularizedRisk, row: Row, dual: Function, theta: Vector) -> Vector:
     """Return q − K β − ridge β − Bθ, shape (n,): the slope of D's smooth part, less the offset."""
-    assert dual.beta is not None  # a dual point is written in β
-    return np.asarray(row.q - dual.values - row.ridge * dual.beta - risk.offset.basis @ theta)
+    return np.asarray(
+        row.q - dual.values - row.ridge * dual.coefficients - risk.offset.basis @ theta
+    )
 
 
 def away_from_zero(risk: RegularizedRisk, row: Row, beta: Vector, slope: Vector) -> Mask:
@@ -94,15 +96,15 @@ def find_support(
     """
     if risk.loss.row(risk.targets, risk.costs) is None and not risk.loss.zero_beyond_margin:
         return None
-    beta = dual.beta
-    assert beta is not None  # a dual point is written in β
+    beta = dual.coefficients
     row = risk.loss.local_row(risk.targets, risk.costs, beta)
     slope = gradient(risk, row, dual, theta)
     carries = away_from_zero(risk, row, beta, slope)
     elbow, left, right = (np.zeros(risk.n, dtype=bool) for _ in range(3))
     if risk.loss.margin and risk.loss.piecewise_linear:
         least, most = margin_range(risk, function, theta, gap)
-        left, right = most < 1.0 - ROUNDING, least > 1.0 + ROUNDING
+        kink = risk.targets * row.q  # 1, and 0 for the perceptron loss
+        left, right = most < kink - ROUNDING, least > kink + ROUNDING
         elbow = inside_box(risk, row, beta, slope) & ~left & ~right & tight
     carries &= ~right
     undecided = ~(elbow | left | right)
@@ -131,14 +133,14 @@ def margin_range(
 
 
 def intercept_interval(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[float, float]:
-    """Return the interval of optimal free intercepts at an optimal β.
+    """Return the interval of free intercepts that are optimal with an optimal β.
 
     [max of G_i⁺ over β_i < upper_i, min of G_i⁻ over β_i > lower_i] with
     G_i± = q_i − (K β)_i − ridge_i β_i − ε_i sgn±(β_i); where noise empties it, the point itself.
     """
-    row, beta = risk.loss.row(risk.targets, risk.costs), dual.beta
+    row, beta = risk.loss.row(risk.targets, risk.costs), dual.coefficients
     b = float(theta[0])
-    if row is None or beta is None:
+    if row is None:
         return b, b
     base = gradient(risk, row, dual, np.zeros(1))
     slope, unit = base - b, margin_unit(risk)

@@ -48,7 +48,8 @@ class Twin:
     Parameters
     ----------
     risk : RegularizedRisk
-        The centred problem; later calls may change its costs by a common factor.
+        The centred problem; later calls may change its costs by a common factor, unless its offset
+        has a price, which is in the unit of the costs.
     side : str
         "primal" or "dual".
     quadratic : bool
@@ -67,6 +68,7 @@ class Twin:
             risk,
             gram=risk.gram if self._size == 1.0 else risk.gram.scaled(1.0 / self._size),
             costs=np.ones(risk.n) if risk.loss.hard else risk.costs / unit_of(risk),
+            offset=replace(risk.offset, price=risk.offset.price / unit_of(risk)),
         )
         self._program: Program = (
             dual_program(relative, self._curvature, quadratic=quadratic)
@@ -117,7 +119,7 @@ class Twin:
             beta = gain * values["beta"].value
             # a centred kernel does not see the mean of β: without it f is the same, and balanced
             function = risk.function(
-                beta - beta.mean() if risk.offset.constant is not None else beta
+                beta - beta.mean() if risk.offset.free_constant is not None else beta
             )
         multiplier = self._multiplier("prediction")
         beta = None if multiplier is None else self.unit * multiplier

@@ -42,8 +42,6 @@ KERNELS = [kernel for kernel, _, _ in PAIRS]
 
 
 @pytest.mark.parametrize(("kernel", "function", "parameters"), PAIRS, ids=map(repr, KERNELS))
-    ("kernel", "function", "parameters"), PAIRS, ids=[repr(kernel) for kernel in KERNELS]
-)
 def test_values_are_those_of_scikit_learn(kernel, function, parameters):
     assert_allclose(kernel(X, Z), function(X, Z, **parameters), rtol=1e-12, atol=1e-14)
     assert_allclose(kernel(X), function(X, **parameters), rtol=1e-12, atol=1e-14)

@@ -145,10 +145,43 @@ def test_a_lying_solver_is_never_believed(form, change, monkeypatch):
         assert solution.value == pytest.approx(want, rel=1e-6)
 
 
-def test_a_solver_without_numbers_fails(monkeypatch):
+@pytest.mark.parametrize("form", ["weights", "coefficients", "dual"])
+def test_a_solver_without_numbers_leaves_a_bound_that_is_not_certified(form, monkeypatch):
     monkeypatch.setattr("kernelqp.solve.run", lambda *_: adapter.Remark(cp.SOLVER_ERROR, 0.0))
-    with pytest.raises(SolverFailed, match="returned no numbers"):
-        kq.SoftMarginSVM().solve(X, Y)
+    solution = kq.SoftMarginSVM(C=10).solve(X, Y, form=form)
+    assert solution.status is kq.Status.NOT_CERTIFIED
+    assert solution.certificate.dual_value <= 0.5 <= solution.certificate.primal_value
+
+
+def test_a_failing_solver_does_not_end_the_others(monkeypatch):
+    def run(problem, solver, tolerance, options):
+        if solver == "OSQP":
+            raise SolverFailed("no")
+        return adapter.run(problem, solver, tolerance, options)
+
+    monkeypatch.setattr("kernelqp.solve.run", run)
+    solution = kq.SoftMarginSVM(C=10).solve(X, Y)
+    assert solution.solver == "CLARABEL"
+    assert solution.certificate.certified
+
+
+def test_a_stopped_run_is_so_on_the_page():
+    page = kq.SoftMarginSVM(kernel="rbf").dual(*overlapping())
+    page.solve(solver="CLARABEL", max_iter=2)
+    assert page.problem.status == cp.USER_LIMIT
+    page.solve(solver="CLARABEL")
+    assert page.problem.status == cp.OPTIMAL
+
+
+def test_a_risk_costs_memory_of_its_own_size_only():
+    risk = kq.RegularizedRisk(
+        kq.Gram.dense(np.eye(4)), np.array([1, 1, 1, -1.0]), 1.0, kq.losses.Hinge()
+    )
+    tracemalloc.start()
+    risk.solve()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
 
 
 @pytest.mark.parametrize("tol", [0, -1e-6, math.nan, math.inf, "1e-6", True])

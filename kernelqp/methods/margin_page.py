@@ -194,11 +194,9 @@ class MarginPage:
 
     def _machine_values(self, point: Point) -> dict[str, Any]:
         """Return w or β, and b."""
-        w, beta = point.function.weights, point.function.beta
         if self.form == "weights":
-            assert w is not None  # a page in weights has a function in weights
-            return {"w": w[: self.data.X.shape[1]], "b": self._b(point)}
-        return {"beta": beta, "b": self._b(point)}
+            return {"w": self._weights(point), "b": self._b(point)}
+        return {"beta": point.function.coefficients, "b": self._b(point)}
 
     def _dual_multipliers(
         self, risk: RegularizedRisk, alpha: Vector, z: Vector, point: Point
@@ -227,11 +225,8 @@ class MarginPage:
             return float(point.theta[0])
         if self.intercept == "none":
             return 0.0
-        w, beta = point.function.weights, point.function.beta
-        if w is not None:
-            return float(w[-1])
-        assert beta is not None  # one of the two is always there
-        return float(beta.sum())
+        w = point.function.weights
+        return float(point.function.coefficients.sum() if w is None else w[-1])
 
     # --- what a solution shows -----------------------------------------------------------------
 
@@ -269,9 +264,8 @@ class MarginPage:
         """Return w, shape (d,), without the penalised intercept."""
         w = point.function.weights
         if w is None:
-            assert point.function.beta is not None
-            w = self.gram.weights(point.function.beta)
-        return w[: self.data.X.shape[1]]
+            w = self.engine_gram.weights(point.function.coefficients)
+        return w[: w.size - (self.intercept == "penalized")]
 
     def decision_function(self, point: Point, X_new: Any) -> Vector:
         """Return f(x) + b at new rows, about the mean of the rows where that keeps figures."""
@@ -279,10 +273,10 @@ class MarginPage:
         if self.gram.factor is not None:
             data = self.data
             X = read_new_features(X_new, data.X.shape[1], data.feature_names)
-            w, centre = self._weights(point), data.X.mean(axis=0)
-            return np.asarray((X - centre) @ w + (b + float(centre @ w)))
-        beta = point.function.beta
-        assert beta is not None  # without explicit features f is written in beta
+            w, centre = self._weights(point), self.gram.factor.mean(axis=0)
+            features = self.kernel.features(X)
+            return np.asarray((features - centre) @ w + (b + float(centre @ w)))
+        beta = point.function.coefficients
         K = cross_gram(self.kernel, X_new, self.data.X, self.data.rows, self.data.n)
         return np.asarray(K @ beta + b)
 

@@ -80,11 +80,6 @@ class Remark:
         """Whether the solver stopped at a limit."""
         return bool(self.word == cp.USER_LIMIT)
 
-    @property
-    def says_infeasible(self) -> bool:
-        """Whether the solver claims that the problem is infeasible or unbounded."""
-        return self.word in (*cp.settings.INF_OR_UNB, cp.settings.INFEASIBLE_OR_UNBOUNDED)
-
 
 def resolve_solver(name: str) -> str:
     """Return the solver's name as cvxpy writes it.
