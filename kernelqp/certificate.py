@@ -68,7 +68,7 @@ class Certificate:
     primal_value, dual_value : float
         P and D at the repaired, feasible points: D <= optimum <= P.
     gap, relative_gap : float
-        P − D, and the gap over max(|P|, |D|, min(P at f = 0, s²/mean K_ii)); 0/0 is 0.
+        P − D; and |P − D| + rounding over max(|P|, |D|, min(P at f = 0, s²/mean K_ii)), 0/0 is 0.
     tol : float
         What ``relative_gap`` was compared with.
     stationarity, domain, balance : float
@@ -80,8 +80,7 @@ class Certificate:
     rounding : float
         What is known of P − D: neither is evaluated more exactly in double precision.
     certified : bool
-        gap + rounding <= tol times the scale of the relative gap, and gap >= −rounding: below that
-        K is not PSD, or figures are lost.
+        relative_gap <= tol, and gap >= −rounding: below that K is not PSD, or figures are lost.
     """
 
     primal_value: float
@@ -151,13 +150,13 @@ def certify_candidate(
         if side == "primal":
             solved = _written_like(risk, function0, dual)
             point = _better(side, point, _report(risk, side, dual, solved, theta))
-    gap, width = point.primal - point.dual, max(abs(point.primal), abs(point.dual), scale)
-    noise = rounding_of_bounds(risk, point.at)
+    gap, noise = point.primal - point.dual, rounding_of_bounds(risk, point.at)
+    relative = relative_gap(point.primal, point.dual, scale, noise)
     certificate = Certificate(
         primal_value=point.primal,
         dual_value=point.dual,
         gap=gap,
-        relative_gap=relative_gap(point.primal, point.dual, scale),
+        relative_gap=relative,
         tol=tol,
         stationarity=terms[0],
         complementarity=terms[1],
@@ -165,7 +164,7 @@ def certify_candidate(
         balance=terms[3],
         repair=_distance(risk, function0, point.function),
         rounding=noise,
-        certified=math.isfinite(gap) and -noise <= gap and gap + noise <= tol * width,
+        certified=relative <= tol and gap >= -noise,
     )
     return Verdict(certificate, point.at, point.function, point.theta)
 
@@ -227,11 +226,15 @@ def gap_scale(risk: RegularizedRisk) -> float:
     return max(floor if math.isfinite(floor) else 0.0, 0.0 if risk.loss.hard else nothing)
 
 
-def relative_gap(primal: float, dual: float, scale: float) -> float:
-    """Return (P − D) / max(|P|, |D|, scale); 0/0 is 0, and no finite bound is infinitely wide."""
+def relative_gap(primal: float, dual: float, scale: float, noise: float = 0.0) -> float:
+    """Return (|P − D| + noise) / max(|P|, |D|, scale); 0/0 is 0.
+
+    ``noise`` is the rounding of P − D: a computed gap of 0 proves no more than that.
+    """
     if not (math.isfinite(primal) and math.isfinite(dual)):
         return math.inf
-    return 0.0 if primal == dual else (primal - dual) / max(abs(primal), abs(dual), scale)
+    width = abs(primal - dual) + noise
+    return 0.0 if width == 0.0 else width / max(abs(primal), abs(dual), scale)
 
 
 def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:

@@ -17,11 +17,17 @@ if TYPE_CHECKING:
 def check_kkt(target: Any, tol: float = 1e-6) -> KKTReport:
     """Report the KKT conditions of a result, each with value, scale and tolerance.
 
+    Stationarity is decided by the gradient of the Lagrangian where it is small, which proves it;
+    else, as at a kink the gradient is one subgradient of many, by how far the Lagrangian falls near
+    the point, which is of second order in the gradient and is called evidence. What cannot be
+    judged (integer variables, no multipliers, values changed since the solve ...) says so, and a
+    report with such a condition does not hold.
+
     Parameters
     ----------
     target : Solution, Formulation or cvxpy.Problem
-        A Solution is judged at its repaired point, a Formulation or a problem at the raw values
-        that its variables and constraints hold now.
+        A Solution is judged at its repaired point, a Formulation or a problem at the values and
+        multipliers of its last solve.
     tol : float
         Relative tolerance of every condition.
 
@@ -52,7 +58,20 @@ def check_kkt(target: Any, tol: float = 1e-6) -> KKTReport:
 
 
 def assert_kkt(target: Any, tol: float = 1e-6) -> None:
-    """Raise NotCertified, with the report, unless every KKT condition holds at ``tol``."""
+    """Raise unless every KKT condition is judged and holds.
+
+    Parameters
+    ----------
+    target, tol
+        As for :func:`check_kkt`.
+
+    Raises
+    ------
+    NotCertified
+        With the report as its message.
+    InputError
+        As :func:`check_kkt`.
+    """
     report = check_kkt(target, tol)
     if not report.holds:
         raise NotCertified(f"the KKT conditions do not hold at tol = {tol:g}:\n{report}")

@@ -43,8 +43,6 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """One sentence."""
-        if not self.agree and all(s.certificate.certified for s in self.solutions):
-            return "the values disagree, each of them certified: these are different problems"
         if not self.agree:
             return "the values disagree: at least one result is not optimal"
         if self.same_multipliers and self.same_intercept:
@@ -75,7 +73,7 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
     Raises
     ------
     InputError
-        If there is no result, one is not a Solution, or their rows differ.
+        If there is no result, one is not a Solution, or they are not of one problem.
 
     Examples
     --------
@@ -90,10 +88,11 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
     for solution in found:
         if not hasattr(solution, "certificate"):
             raise InputError(f"compare takes Solutions; got {type(solution).__name__}: {solution}")
-    if len({s.certificate.complementarity.shape for s in found}) > 1:
-        raise InputError(
-            "compare takes results of one data set; these have different numbers of rows"
-        )
+        if not _same_problem(found[0], solution):
+            raise InputError(
+                f"compare takes results of one problem; got other data, or {found[0].method!r} "
+                f"and {solution.method!r}"
+            )
     lower = max(s.certificate.dual_value for s in found)
     upper = min(s.certificate.primal_value for s in found)
     scale = max(abs(lower), abs(upper), np.finfo(float).tiny)
@@ -107,6 +106,15 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
         # an intercept is in the unit of a margin, which is 1
         _close([np.atleast_1d(getattr(s, "intercept", 0.0)) for s in found], tol, unit=1.0),
     )
+
+
+def _same_problem(a: Solution, b: Solution) -> bool:
+    """Whether two results are of the same method, parameter values, rows, labels and weights."""
+    left, right = (s.origin[0].page.data for s in (a, b))
+    if left is None or right is None:
+        return a.method is b.method
+    pairs = ((left.X, right.X), (left.targets, right.targets), (left.weights, right.weights))
+    return a.method == b.method and all(np.array_equal(x, z) for x, z in pairs)
 
 
 def _close(vectors: list[Vector], tol: float, unit: float = 0.0) -> bool:

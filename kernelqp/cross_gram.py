@@ -10,7 +10,14 @@ from kernelqp.kernels import Kernel
 from kernelqp.repaired import is_precomputed
 
 
-def cross_gram(kernel: Kernel, X_new: object, X_train: Matrix, rows: Indices, n: int) -> Matrix:
+def cross_gram(
+    kernel: Kernel,
+    X_new: object,
+    X_train: Matrix,
+    rows: Indices,
+    n: int,
+    feature_names: tuple[str, ...] | None = None,
+) -> Matrix:
     """k(new points, training rows in use), shape (n_new, m), units [k], for prediction.
 
     Parameters
@@ -25,6 +32,8 @@ def cross_gram(kernel: Kernel, X_new: object, X_train: Matrix, rows: Indices, n:
         Their positions among the caller's training rows.
     n : int
         How many training rows the caller gave.
+    feature_names : tuple of str, optional
+        The training columns' names; a DataFrame with other names, or another order, is refused.
 
     Raises
     ------
@@ -47,6 +56,8 @@ def cross_gram(kernel: Kernel, X_new: object, X_train: Matrix, rows: Indices, n:
                 f"point; got {K.shape}"
             )
         return K[:, rows]
-    K = np.asarray(kernel(read_new_features(X_new, X_train.shape[1]), X_train), np.float64)
+    K = np.asarray(
+        kernel(read_new_features(X_new, X_train.shape[1], feature_names), X_train), np.float64
+    )
     check_finite(absolute_row_sums(K), f"kernel {kernel}")
     return K

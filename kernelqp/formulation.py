@@ -214,8 +214,11 @@ class Formulation:
         values = {name: variable.value for name, variable in self.variables.items()}
         missing = [name for name, value in values.items() if value is None]
         if missing:
+            said = self.problem.status
+            found = f"the problem's status is {said!r}" if said else "nothing was solved yet"
             raise InputError(
-                f"variable {missing[0]} has no value yet: call solve() here, or problem.solve()"
+                f"variable {missing[0]} has no value, {found}: call solve() here, which judges for "
+                f"itself, or problem.solve()"
             )
         duals = {name: constraint.dual_value for name, constraint in self.constraints.items()}
         return self._page.read(risk, values, duals)

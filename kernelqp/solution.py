@@ -29,6 +29,13 @@ class Infeasible:
     def __str__(self) -> str:
         return f"infeasible: {self.proof}"
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"there is no {name}: {self}")
+
+    def raise_if_not_certified(self) -> Infeasible:
+        """Raise NotCertified: there is no optimum to certify."""
+        raise NotCertified(f"{self}. {self.status.value}")
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -50,8 +57,9 @@ class Solution:
     certificate : Certificate
         The two-sided bound and where the gap comes from.
 
-    Other attributes depend on the method; one that this solution does not have raises an
-    AttributeError that says why. All arrays are read-only.
+    beta, alpha, intercept, intercept_interval, weights, slack, geometric_margin, classes, support
+        What the method shows of the point. One that this solution does not have raises an
+        AttributeError that says why. Arrays are read-only and in the caller's rows.
     """
 
     value: float
@@ -88,7 +96,8 @@ class Solution:
         if risk.offset.is_intercept:
             shift = float(point.theta[0] - verdict.theta[0])
             low, high = intercept_interval(risk.centred, verdict.dual, verdict.theta)
-            shown["intercept_interval"] = (low + shift, high + shift)
+            b = float(point.theta[0])  # optimal for f as it is, whatever rounding β carries
+            shown["intercept_interval"] = (min(low + shift, b), max(high + shift, b))
         certificate = verdict.certificate
         if page.data is not None:
             rows = page.data.scatter(certificate.complementarity)

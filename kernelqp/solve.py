@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kernelqp.risk import RegularizedRisk
 
 WRITTEN = {Status.CERTIFIED: cp.OPTIMAL, Status.LIMIT: cp.USER_LIMIT}  # cvxpy's words on the page
+OTHER = {"primal": "dual", "dual": "primal"}
 HARD = 1e6  # κ from which data are first tried as if they could be separated
 
 
@@ -52,7 +53,7 @@ def solve_formulation(
     started = time.perf_counter()
     check_tol(tol)
     risk = formulation.risk()
-    runs = Runs(formulation, risk, tol, options)
+    runs = Runs(formulation, risk, tol, options, lenient=solver == "auto")
     solvers = choose_solvers(risk.centred, solver)
     for attempt in attempts(risk.centred, formulation.side, solvers, tol, options):
         if runs.certified_after(attempt):
@@ -77,7 +78,7 @@ class Attempt:
     side: str
     solver: str
     tolerance: float
-    first: bool
+    first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +102,29 @@ def infeasible(formulation: Formulation, proof: SeparationProof, started: float)
 def attempts(
     risk: RegularizedRisk, side: str, solvers: tuple[str, ...], tol: float, options: dict[str, Any]
 ) -> Iterator[Attempt]:
-    """Yield what is tried, in order: each solver, and the last one again as tight as it goes.
+    """Yield what is tried, in order, until an answer is certified.
 
-    Where the loss dominates (κ > 1e6) the data are first tried as separable, without the bound on
-    β; where that violates the bound, the primal keeps its figures and the dual does not.
+    Each solver as it is asked, and the last one again as tight as it goes; then, and from the start
+    where the loss dominates (κ > 1e6), the data as if they were separable, without the bound on β;
+    last the other side, which keeps other figures.
     """
-    runs = [(solver, capability(solver).loose * tol) for solver in solvers]
-    if not options:  # with options the run is the caller's
-        runs.append((solvers[-1], capability(solvers[-1]).tight))
-    for k, (solver, tolerance) in enumerate(runs):
-        if risk.loss.zero_beyond_margin and hardness(risk) > HARD:
-            separable = replace(risk, loss=HardMargin())
-            yield Attempt(separable, side, solver, tolerance, first=False)
-            yield Attempt(risk, "primal", solver, tolerance, first=False)
-        else:
-            yield Attempt(risk, side, solver, tolerance, first=k == 0)
+    last = solvers[-1]
+    loose, tight = capability(last).loose * tol, capability(last).tight
+    may_separate = risk.loss.zero_beyond_margin
+    separable = replace(risk, loss=HardMargin()) if may_separate else risk
+    if may_separate and hardness(risk) > HARD:
+        for tolerance in (loose,) if options else (loose, tight):
+            yield Attempt(separable, side, last, tolerance)
+            yield Attempt(risk, "primal", last, tolerance)
+        return
+    for k, solver in enumerate(solvers):
+        yield Attempt(risk, side, solver, capability(solver).loose * tol, first=k == 0)
+    if options:  # with options the run is the caller's
+        return
+    yield Attempt(risk, side, last, tight)
+    if may_separate and hardness(risk) > 1.0:
+        yield Attempt(separable, side, last, loose)
+    yield Attempt(risk, OTHER[side], last, loose)
 
 
 @dataclass
@@ -126,14 +135,21 @@ class Runs:
     risk: RegularizedRisk
     tol: float
     options: dict[str, Any]
+    lenient: bool
     best: Answer | None = None
     failure: SolverFailed | None = None
 
     def certified_after(self, attempt: Attempt) -> bool:
-        """Run one attempt, keep the better answer, and say whether it is certified."""
+        """Run one attempt, keep the better answer, and say whether it is certified.
+
+        A solver chosen by name that fails before there is any answer has failed; one that was
+        chosen for the caller is followed by the next.
+        """
         try:
             answer = self.answer(attempt)
         except SolverFailed as error:
+            if self.best is None and not self.lenient:
+                raise
             self.failure = error
             return False
         gaps = [a.verdict.certificate.relative_gap for a in (self.best, answer) if a is not None]
@@ -166,23 +182,16 @@ class Runs:
         return Answer(candidate, verdict, solver, remark)
 
     def rescued(self, solver: str) -> Answer:
-        """Return an answer where no run gave numbers: by the other side, else f = 0 and its bounds.
+        """Return f = 0 and its bounds, where no run gave numbers.
 
         Raises
         ------
         SolverFailed
-            If every run ended in an error of the solver.
+            If a run ended in an error of the solver.
         """
-        centred = self.risk.centred
-        other = "primal" if self.formulation.side == "dual" else "dual"
-        tolerance = capability(solver).loose * self.tol
-        if self.failure is None:
-            self.certified_after(Attempt(centred, other, solver, tolerance, first=False))
-        if self.best is not None:
-            return self.best
         if self.failure is not None:
             raise self.failure
-        zero = Candidate(beta=np.zeros(centred.n))
+        zero = Candidate(beta=np.zeros(self.risk.n))
         return self.judged(zero, solver, Remark(cp.SOLVER_ERROR, 0.0), near=0.0)
 
 

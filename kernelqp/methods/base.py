@@ -108,4 +108,7 @@ def _number(name: str, value: Any) -> float:
         raise ParameterError(
             f"{name} must be a number; got {value!r} of type {type(value).__name__}"
         )
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ParameterError(f"{name} is too large for a float; got {value!r}") from None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class HardMarginSVM(Method):
     """Hard-margin SVM.
 

@@ -180,8 +180,6 @@ class MarginPage:
         y = self.data.targets
         alpha, z = y * point.beta, y * risk.predictions(point.function, point.theta)
         if self.form == "dual":
-            if self.power not in (None, 1, 2):
-                alpha = np.maximum(alpha, 0.0)  # the page's power has no value below 0
             return Written({"alpha": alpha}, self._dual_multipliers(risk, alpha, z, point))
         slack = np.maximum(0.0, 1.0 - z)
         variables = self._machine_values(point) | {"xi": slack}
@@ -210,7 +208,8 @@ class MarginPage:
         if self.power in (None, 1):
             slack = np.zeros_like(z)
         else:
-            slack = (alpha / (risk.costs * self.power)) ** (1.0 / (self.power - 1.0))
+            paid = np.maximum(alpha, 0.0) / (risk.costs * self.power)
+            slack = paid ** (1.0 / (self.power - 1.0))
         lower = np.maximum(z - 1.0 + slack, 0.0)
         lower[alpha * unit > lower] = 0.0
         if self.power != 1:
@@ -277,7 +276,8 @@ class MarginPage:
             features = self.kernel.features(X)
             return np.asarray((features - centre) @ w + (b + float(centre @ w)))
         beta = point.function.coefficients
-        K = cross_gram(self.kernel, X_new, self.data.X, self.data.rows, self.data.n)
+        data = self.data
+        K = cross_gram(self.kernel, X_new, data.X, data.rows, data.n, data.feature_names)
         return np.asarray(K @ beta + b)
 
     def predict(self, point: Point, X_new: Any) -> Any:

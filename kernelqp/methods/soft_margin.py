@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class SoftMarginSVM(Method):
     """Soft-margin SVM.
 
@@ -48,7 +49,8 @@ class SoftMarginSVM(Method):
     intercept : str
         "free", "penalized" or "none".
     class_weight : dict, "balanced" or None
-        Factors of the weights by original label.
+        Factors of the weights by original label; "balanced" gives each class half of the sum of
+        the sample weights (scikit-learn's SVC counts rows instead).
 
     Raises
     ------
@@ -81,6 +83,8 @@ class SoftMarginSVM(Method):
         at_least_one("slack_power", self.slack_power)
         one_of("intercept", self.intercept, INTERCEPTS)
         set_(self, "kernel", resolve(self.kernel))
+        if isinstance(self.class_weight, Mapping):
+            set_(self, "class_weight", dict(self.class_weight))
 
     def has_explicit_features(self) -> bool:
         """Whether f can be written in weights w."""
@@ -116,10 +120,13 @@ class SoftMarginSVM(Method):
         if q == 1:
             constraints["upper"] = alpha <= C * weights
         else:
-            # C s (α/(C s q))^p with p = q/(q−1) as ((C s)^(−1/q) α/q)^p: affine in one parameter
+            # C s (α/(C s q))^p with p = q/(q−1) as ((C s)^(−1/q) α/q)^p: affine in one parameter;
+            # of max(α, 0), lest the power's own domain share the multiplier of ``lower``
             root = cp.CallbackParam(lambda: float(C.value) ** (-1.0 / q), nonneg=True)
             share = cp.multiply(weights ** (-1.0 / q) / q, root * alpha)
-            gain = gain - (q - 1.0) * cp.sum(power_expr(share, q / (q - 1.0)))
+            gain = gain - (q - 1.0) * cp.sum(
+                power_expr(share if q == 2 else cp.pos(share), q / (q - 1.0))
+            )
         if self.intercept == "free":
             constraints["balance"] = targets @ alpha == 0
         problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))

@@ -92,8 +92,9 @@ def resolve_solver(name: str) -> str:
     wanted = str(name).upper()
     installed = cp.installed_solvers()
     if wanted not in installed:
+        known = sorted(set(installed) & set(CAPABILITIES))
         raise SolverNotInstalled(
-            f"solver {name!r} is not installed; cvxpy has {', '.join(sorted(installed))}: "
+            f"solver {name!r} is not installed; cvxpy has {', '.join(known)}: "
             f"choose one of them, or solver='auto'"
         )
     return wanted
@@ -122,12 +123,20 @@ def run(problem: cp.Problem, solver: str, tolerance: float, options: dict[str, A
     except (cp.error.SolverError, cp.error.DCPError) as error:
         if _ended_without_answer(error):
             return Remark(cp.SOLVER_ERROR, time.perf_counter() - started)
-        raise SolverFailed(f"{solver} cannot solve this problem: {error}: try CLARABEL") from error
+        raise SolverFailed(_complaint(solver, options, error)) from error
     except (KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:  # a panic of a compiled solver derives from BaseException
-        raise SolverFailed(f"{solver} raised {type(error).__name__}: {error}") from error
+        raise SolverFailed(_complaint(solver, options, error)) from error
     return Remark(problem.status, time.perf_counter() - started)
+
+
+def _complaint(solver: str, options: dict[str, Any], error: BaseException) -> str:
+    """Return the message for what a solver raised; the caller's options are the first suspects."""
+    what = f"{solver} cannot solve this problem: {type(error).__name__}: {error}"
+    if options:
+        return f"{what}: are {', '.join(map(repr, options))} options of {solver}?"
+    return f"{what}: try CLARABEL"
 
 
 def _ended_without_answer(error: Exception) -> bool:
