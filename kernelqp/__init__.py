@@ -19,6 +19,7 @@ from kernelqp.methods import HardMarginSVM, SoftMarginSVM
 from kernelqp.problem_file import Problem, load_problem, problem_names
 from kernelqp.repaired import Repaired
 from kernelqp.risk import Function, Offset, RegularizedRisk
+from kernelqp.separable import Separability, separable
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.support import Support
 
@@ -46,6 +47,7 @@ __all__ = [
     "Problem",
     "RegularizedRisk",
     "Repaired",
+    "Separability",
     "Sigmoid",
     "SoftMarginSVM",
     "Solution",
@@ -60,4 +62,5 @@ __all__ = [
     "load_problem",
     "losses",
     "problem_names",
+    "separable",
 ]

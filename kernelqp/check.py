@@ -93,7 +93,7 @@ def _repaired_point(solution: Solution) -> Iterator[Formulation]:
     state = (problem._value, problem._status, problem._solution)  # cvxpy has no setter
     try:
         _set(formulation, parameters)
-        formulation.write(formulation.page.fill(formulation.risk(), point))
+        formulation.show(point)
         yield formulation
     finally:
         _set(formulation, before)

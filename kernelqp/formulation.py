@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from kernelqp._types import Matrix, Vector
     from kernelqp.certificate import Candidate
+    from kernelqp.constrained import ConstrainedFormulation
     from kernelqp.data import Data
     from kernelqp.fenchel import Program
     from kernelqp.risk import Function, RegularizedRisk
@@ -235,6 +236,45 @@ class Formulation:
             if name in written.multipliers
         }
         self.problem.unpack(CvxpySolution(status, math.nan, variables, multipliers, {}))
+
+    def show(self, point: Any) -> None:
+        """Write a point of the engine to the page."""
+        self.write(self._page.fill(self.risk(), point))
+
+    def with_constraints(self, constraints: Any) -> ConstrainedFormulation:
+        """Return this primal with your own constraints on its variables.
+
+        Parameters
+        ----------
+        constraints : iterable of cvxpy constraints, or mapping of str to them
+            Convex, in this page's variables and any of your own. Names show in the KKT report and
+            in ``shadow_prices``; an iterable's are "constraint k".
+
+        Returns
+        -------
+        ConstrainedFormulation
+            Solved as this one. Its solution has no ``alpha`` and no Fenchel certificate: the
+            representer theorem is gone. It has ``kkt``, the report of the problem, a Lagrangian
+            bound as its ``certificate``, and ``shadow_prices``: the multiplier of each constraint,
+            how fast the optimum falls as an inequality is relaxed.
+
+        Raises
+        ------
+        InputError
+            If the page is a dual, or a constraint cannot be used.
+
+        Examples
+        --------
+        >>> import kernelqp as kq
+        >>> page = kq.SoftMarginSVM(C=10).primal([[1.0, 0], [3.0, 1.0]], [-1, 1])
+        >>> positive = page.with_constraints({"w <= 0.5": page.variables["w"] <= 0.5})
+        >>> s = positive.solve()
+        >>> s.certificate.certified, (s.weights.round(6) + 0.0).tolist()
+        (True, [0.5, 0.5])
+        """
+        from kernelqp.constrained import constrained  # knows solvers, this file does not
+
+        return constrained(self, constraints)
 
     def __repr__(self) -> str:
         return f"<Formulation: {self.side} of {self.method!r}>"

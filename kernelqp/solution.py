@@ -12,8 +12,9 @@ from kernelqp.support import SETTLED, Support, find_support, intercept_interval
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector
-    from kernelqp.certificate import Certificate, Verdict
+    from kernelqp.certificate import Verdict
     from kernelqp.formulation import Formulation, Point
+    from kernelqp.lagrange_bound import Conflict
     from kernelqp.risk import RegularizedRisk
     from kernelqp.separation import SeparationProof
 
@@ -23,7 +24,7 @@ class Infeasible:
     """No point satisfies the constraints, and ``proof`` shows why; it was verified."""
 
     status: Status
-    proof: SeparationProof
+    proof: SeparationProof | Conflict
     seconds: float
 
     def __str__(self) -> str:
@@ -54,10 +55,11 @@ class Solution:
         Wall time of the solve, certificate included.
     method : object
         The method, with the parameter values it was solved at.
-    certificate : Certificate
+    certificate : Certificate, or LagrangianBound with constraints of your own
         The two-sided bound and where the gap comes from.
 
-    beta, alpha, intercept, intercept_interval, weights, slack, geometric_margin, classes, support
+    beta, alpha, intercept, intercept_interval, weights, slack, geometric_margin, distances,
+    classes, support
         What the method shows of the point. One that this solution does not have raises an
         AttributeError that says why. Arrays are read-only and in the caller's rows.
     """
@@ -67,11 +69,11 @@ class Solution:
     solver: str
     seconds: float
     method: Any
-    certificate: Certificate
+    certificate: Any
     _shown: dict[str, Any] = field(repr=False)
     _absent: dict[str, str] = field(repr=False)
     _formulation: Formulation = field(repr=False)
-    _point: Point = field(repr=False)
+    _point: Any = field(repr=False)
     _parameters: dict[str, float] = field(repr=False)
 
     @classmethod
@@ -118,7 +120,7 @@ class Solution:
         )
 
     @property
-    def origin(self) -> tuple[Formulation, Point, dict[str, float]]:
+    def origin(self) -> tuple[Formulation, Any, dict[str, float]]:
         """The formulation, the repaired point on it, and the parameter values it was solved at."""
         return self._formulation, self._point, self._parameters
 
@@ -171,6 +173,12 @@ class Solution:
         return geometric_margin
 
     @property
+    def distances(self) -> Vector:
+        """|f(x_i) + b|/‖f‖, the distance of each row to the plane, shape (n,)."""
+        distances: Vector = self._show("distances")
+        return distances
+
+    @property
     def classes(self) -> Any:
         """The two labels as they came; a positive decision predicts the second."""
         return self._show("classes")
@@ -180,6 +188,16 @@ class Solution:
         """The rows by role: support vectors, elbow, left, right, undecided."""
         support: Support = self._show("support")
         return support
+
+    @property
+    def kkt(self) -> Any:
+        """The KKT report of a problem with constraints of your own; else use ``check_kkt``."""
+        return self._show("kkt")
+
+    @property
+    def shadow_prices(self) -> Any:
+        """The multipliers of your own constraints by name, per unit of their right-hand sides."""
+        return self._show("shadow_prices")
 
     def decision_function(self, X: Any) -> Vector:
         """Return f(x) + b at new rows, shape (n_new,); a precomputed kernel takes K (n_new, n)."""

@@ -42,6 +42,12 @@ def hardness(risk: RegularizedRisk) -> float:
     return unit_of(risk) * size_of(risk)
 
 
+def gain_of(risk: RegularizedRisk, *, in_weights: bool) -> float:
+    """Return g, what a variable near 1 is worth in weights or coefficients."""
+    k = size_of(risk)
+    return float(np.sqrt(min(1.0, hardness(risk))) / (np.sqrt(k) if in_weights else k))
+
+
 class Twin:
     """One compiled problem in dimensionless units, for one side and one kind of solver.
 
@@ -84,15 +90,11 @@ class Twin:
 
     def set(self, risk: RegularizedRisk) -> None:
         """Put the risk's units into the parameters."""
-        u, k, size = unit_of(risk), size_of(risk), self._size
-        if risk.gram.factor is not None:
-            self.gain = np.sqrt(min(1.0, u * k) / k)
-            seen, norm = self.gain * np.sqrt(size), self.gain**2
-        else:
-            self.gain = np.sqrt(min(1.0, u * k)) / k
-            seen, norm = self.gain * size, self.gain**2 * size
-        self.unit = u
-        self._curvature.value, self._gain.value, self._penalty.value = u * size, seen, norm / u
+        size, in_weights = self._size, risk.gram.factor is not None
+        self.unit, self.gain = unit_of(risk), gain_of(risk, in_weights=in_weights)
+        self._curvature.value = self.unit * size
+        self._gain.value = self.gain * (np.sqrt(size) if in_weights else size)
+        self._penalty.value = self.gain**2 * (1.0 if in_weights else size) / self.unit
 
     def candidate(self, risk: RegularizedRisk) -> Candidate | None:
         """Return what the solved twin claims about ``risk``, or None without finite numbers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -26,6 +26,10 @@ class HardMarginSVM(Method):
 
         dual     maximise   Σ α_i − 1/2 Σ α_i α_j y_i y_j k(x_i, x_j)
                  subject to lower:  α_i >= 0,    balance:  Σ α_i y_i = 0
+
+    The maximum margin form is the same machine: maximise M subject to margin: y_i (f(x_i) + b) >= M
+    and norm: ‖f‖ <= 1, with M = 1/‖f‖ of the primal above. Its page shows M; a Solution's value
+    stays 1/2 ‖f‖² = 1/(2 M²), and its ``geometric_margin`` is M.
 
     At the optimum margin² = 1/‖f‖² = 1/Σ α_i. Sample weights other than 0 have no effect. Data that
     no plane separates end as :class:`kernelqp.Infeasible` with a proof.
@@ -63,13 +67,28 @@ class HardMarginSVM(Method):
         return isinstance(self.kernel, Linear)
 
     def primal(self, X: Any, y: Any, sample_weight: Any = None, form: str = "auto") -> Formulation:
-        """Return the primal in "weights" (explicit features) or "coefficients"."""
+        """Return the primal in "weights" (explicit features), "coefficients", or "max_margin"."""
         if form == "dual":
             raise ParameterError("form 'dual' is no primal: call dual()")
+        if form == "max_margin":
+            return self._max_margin(MarginPage.read_data(self, X, y, sample_weight, "auto", None))
         page = MarginPage.read_data(self, X, y, sample_weight, form, None)
         variables, norm2, values, extra = page.machine()
         constraints = {"margin": cp.multiply(page.data.targets, values) >= 1, **extra}
         problem = cp.Problem(cp.Minimize(0.5 * norm2), list(constraints.values()))
+        return Formulation(Program(problem, variables, constraints, {}), page)
+
+    def _max_margin(self, page: MarginPage) -> Formulation:
+        """State the machine with ‖f‖ <= 1 and the largest margin M."""
+        page = replace(page, unit_norm=True)
+        variables, _, values, extra = page.machine()
+        M = variables["M"] = cp.Variable(name="M")
+        constraints = {
+            "margin": cp.multiply(page.data.targets, values) >= M,
+            "norm": page.norm(variables) <= 1,
+            **extra,
+        }
+        problem = cp.Problem(cp.Maximize(M), list(constraints.values()))
         return Formulation(Program(problem, variables, constraints, {}), page)
 
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:

@@ -1,9 +1,11 @@
 """What the pages of the margin methods share: f + b on paper, and the map to the engine.
 
-The value of a page equals the engine's value. The map of its names, with z = y (f + b):
+The value of a page equals the engine's; the page that maximises M has M = 1/√(2 · the engine's).
+The map of its names, with z = y (f + b):
 
     weights        w, b, ξ = max(0, 1 − z)     margin: α      slack: c − α (0 for q > 1)
     coefficients   β, b, ξ                     the same       intercept: y'α − b (penalised)
+    max_margin     f/‖f‖, b/‖f‖, M = 1/‖f‖     margin: α/Σα   norm: ‖f‖/Σα = M
     dual           α = y β                     lower: (z − 1)₊ ...   upper: (1 − z)₊   balance: b
 """
 
@@ -50,7 +52,8 @@ class MarginPage:
     """The map between a margin method's page and the engine.
 
     ``form`` is "weights", "coefficients" or "dual"; ``power`` the power of the slack, None for a
-    hard margin; ``gram`` the kernel on the rows in use, without the penalised intercept's constant.
+    hard margin; ``gram`` the kernel on the rows in use, without the penalised intercept's constant;
+    ``unit_norm`` says that the page scales f to norm 1 and maximises the margin M.
     """
 
     method: Any
@@ -59,6 +62,7 @@ class MarginPage:
     gram: Gram
     form: str
     power: float | None
+    unit_norm: bool = False
 
     @classmethod
     def read_data(
@@ -78,7 +82,10 @@ class MarginPage:
                 f"use form='coefficients' or the dual"
             )
         if form not in ("weights", "coefficients", "dual"):
-            raise ParameterError(f"form must be 'auto', 'weights' or 'coefficients'; got {form!r}")
+            raise ParameterError(
+                f"form must be 'auto', 'weights' or 'coefficients', or 'max_margin' for "
+                f"HardMarginSVM; got {form!r}"
+            )
         return cls(replace(method, kernel=kernel), data, kernel, gram, form, power)
 
     @property
@@ -145,6 +152,11 @@ class MarginPage:
                 extra["intercept"] = b == cp.sum(f)
         return variables, norm2, values, extra
 
+    def norm(self, variables: Mapping[str, cp.Variable]) -> cp.Expression:
+        """Return ‖f‖, with b in it where penalised."""
+        f = variables["w"] if "w" in variables else self.gram.thin_factor().T @ variables["beta"]
+        return cp.norm(cp.hstack([f, variables["b"]]) if self.intercept == "penalized" else f)
+
     def dual_norm2(self, alpha: cp.Variable) -> cp.Expression:
         """Return Σ_ij α_i α_j y_i y_j k(x_i, x_j), with (y'α)² where the intercept is penalised."""
         signed = cp.multiply(self.data.targets, alpha)
@@ -171,9 +183,12 @@ class MarginPage:
             function = risk.function(beta=_flat_or_raise(values["beta"]))
         margin = _flat(multipliers.get("margin"))
         beta = None if margin is None else y * margin
-        return Candidate(
-            beta=beta, function=function, theta=b if self.intercept == "free" else None
-        )
+        theta = b if self.intercept == "free" else None
+        if self.unit_norm and float(values["M"]) > 0:  # the engine's f has margin 1, and Σ α = 1/M²
+            scale = 1.0 / float(values["M"])
+            function, theta = function.scaled(scale), None if theta is None else scale * theta
+            beta = None if beta is None else scale**2 * beta
+        return Candidate(beta=beta, function=function, theta=theta)
 
     def fill(self, risk: RegularizedRisk, point: Point) -> Written:
         """Return every variable and multiplier of the page at a point of the engine."""
@@ -181,6 +196,8 @@ class MarginPage:
         alpha, z = y * point.beta, y * risk.predictions(point.function, point.theta)
         if self.form == "dual":
             return Written({"alpha": alpha}, self._dual_multipliers(risk, alpha, z, point))
+        if self.unit_norm:
+            return self._fill_unit_norm(alpha, z, point)
         slack = np.maximum(0.0, 1.0 - z)
         variables = self._machine_values(point) | {"xi": slack}
         multipliers: dict[str, Any] = {"margin": alpha}
@@ -189,6 +206,15 @@ class MarginPage:
         if self.intercept == "penalized" and self.form == "coefficients":
             multipliers["intercept"] = point.beta.sum() - variables["b"]
         return Written(variables, multipliers)
+
+    def _fill_unit_norm(self, alpha: Vector, z: Vector, point: Point) -> Written:
+        """Return f/‖f‖, M = min z/‖f‖, and the multipliers: margin α/Σα, norm ‖f‖/Σα."""
+        total, length = float(alpha.sum()) or 1.0, float(np.sqrt(point.function.norm2)) or 1.0
+        values = {name: value / length for name, value in self._machine_values(point).items()}
+        multipliers: dict[str, Any] = {"margin": alpha / total, "norm": length / total}
+        if self.intercept == "penalized" and self.form == "coefficients":
+            multipliers["intercept"] = (point.beta.sum() - length * values["b"]) / total
+        return Written(values | {"M": float(z.min()) / length}, multipliers)
 
     def _machine_values(self, point: Point) -> dict[str, Any]:
         """Return w or β, and b."""
@@ -244,6 +270,7 @@ class MarginPage:
             if function.norm2 > 0
             else np.inf,
             "classes": data.classes,
+            "distances": self._distances(risk, point),
         }
         absent: dict[str, str] = {}
         if self.intercept != "free":
@@ -258,6 +285,13 @@ class MarginPage:
             z = y * risk.predictions(function, point.theta)
             shown["slack"] = data.scatter(np.maximum(0.0, 1.0 - z))
         return shown, absent
+
+    def _distances(self, risk: RegularizedRisk, point: Point) -> Vector:
+        """Return |f(x_i) + b|/‖f‖ in the caller's rows; NaN for rows of weight 0."""
+        length = np.sqrt(point.function.norm2)
+        size = np.abs(risk.predictions(point.function, point.theta))
+        away = np.divide(size, length, out=np.full_like(size, np.inf), where=length > 0)
+        return self.data.scatter(away, fill=np.nan)
 
     def _weights(self, point: Point) -> Vector:
         """Return w, shape (d,), without the penalised intercept."""
