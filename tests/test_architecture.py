@@ -34,6 +34,8 @@ MUST_NOT_KNOW = {
     "solve.py": METHODS,
     "solution.py": ("kernelqp.losses", *SOLVERS, *METHODS),
     "solvers": ("kernelqp.methods", "kernelqp.certificate"),
+    "constrained.py": ("kernelqp.losses", *METHODS),
+    "lagrange_bound.py": (*SOLVERS, *METHODS),
     "compare.py": ("kernelqp.losses", *SOLVERS),
     "problem_file": ("kernelqp.losses", *SOLVERS),
 }
@@ -41,7 +43,7 @@ MUST_NOT_KNOW = {
 HANDED_ON = {
     "risk.py": {"kernelqp.fenchel"},
     "fenchel.py": {"kernelqp.engine_page", "kernelqp.formulation"},
-    "formulation.py": {"kernelqp.solve"},
+    "formulation.py": {"kernelqp.solve", "kernelqp.constrained"},
 }
 
 
