@@ -2,6 +2,7 @@
 
 from kernelqp import losses
 from kernelqp.certificate import Candidate, Certificate, certify_candidate
+from kernelqp.certify import ModelCertificate, certify
 from kernelqp.check import assert_kkt, check_kkt
 from kernelqp.compare import Comparison, compare
 from kernelqp.errors import (
@@ -40,6 +41,7 @@ __all__ = [
     "KernelQPError",
     "Laplacian",
     "Linear",
+    "ModelCertificate",
     "NotCertified",
     "Offset",
     "Polynomial",
@@ -56,6 +58,7 @@ __all__ = [
     "Support",
     "__version__",
     "assert_kkt",
+    "certify",
     "certify_candidate",
     "check_kkt",
     "compare",

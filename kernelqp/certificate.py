@@ -193,7 +193,7 @@ def dual_from_primal(risk: RegularizedRisk, function: Function, theta: Vector) -
         z = risk.targets * p
         near = (z <= z.min() + BAND) / max(risk.gram.mean_diagonal, EPS)
         return np.asarray(risk.targets * near)
-    band = BAND * _target_unit(risk)
+    band = BAND * target_unit(risk)
     steepest = risk.loss.slopes(risk.targets, p + band)[1]
     flattest = risk.loss.slopes(risk.targets, p - band)[0]
     return np.asarray(np.clip(-risk.costs * 0.5 * (steepest + flattest), low, high))
@@ -211,7 +211,12 @@ def blame(
     domain = float(np.abs(beta - inside) @ np.maximum(1.0, miss))
     off = np.abs(imbalance(risk, beta))
     balance = float(off @ np.maximum(1.0, np.abs(theta)))
-    return 0.5 * risk.distance2(function, dual), _complementarity(risk, inside, p), domain, balance
+    return (
+        0.5 * risk.distance2(function, dual),
+        complementarity_by_row(risk, inside, p),
+        domain,
+        balance,
+    )
 
 
 def gap_scale(risk: RegularizedRisk) -> float:
@@ -220,9 +225,9 @@ def gap_scale(risk: RegularizedRisk) -> float:
     s is the size of a target and the mean weighted by the costs; the same in every unit.
     """
     mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
-    size2 = _target_unit(risk) ** 2
+    size2 = target_unit(risk) ** 2
     floor = min(null_value(risk), size2 / mean if mean > 0 else math.inf)
-    nothing = EPS * float(risk.costs.sum()) * _target_unit(risk)  # what rounding of a 0 looks like
+    nothing = EPS * float(risk.costs.sum()) * target_unit(risk)  # what rounding of a 0 looks like
     return max(floor if math.isfinite(floor) else 0.0, 0.0 if risk.loss.hard else nothing)
 
 
@@ -311,7 +316,7 @@ def _written_like(risk: RegularizedRisk, function: Function, dual: Function) -> 
     return risk.function(weights=risk.gram.weights(dual.beta))
 
 
-def _complementarity(risk: RegularizedRisk, beta: Vector, p: Vector) -> Vector:
+def complementarity_by_row(risk: RegularizedRisk, beta: Vector, p: Vector) -> Vector:
     """Return c_i FY_i; a violated hard margin costs the typical multiplier per unit of margin."""
     if risk.loss.hard:
         z, size = risk.targets * p, np.abs(beta)
@@ -331,7 +336,7 @@ def _distance(risk: RegularizedRisk, a: Function, b: Function) -> float:
     return math.sqrt(risk.distance2(a, b))
 
 
-def _target_unit(risk: RegularizedRisk) -> float:
+def target_unit(risk: RegularizedRisk) -> float:
     """Return 1 for labels, the weighted root mean square of y for a regression."""
     if risk.loss.margin:
         return 1.0

@@ -38,7 +38,7 @@ def elbow_solve(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[F
     """Return the (f_β, θ) of the largest D met while the sets settle, the start included.
 
     A loss that is not linear-quadratic gives the system of its second-order model at β, so that the
-    rounds are Newton's. An elbow of more than 4000 rows is returned unchanged.
+    rounds are Newton's. An elbow of too many rows is returned unchanged.
     """
     best, value = (dual, theta), lower_bound(risk, dual)
     curved = risk.loss.row(risk.targets, risk.costs) is None
@@ -47,7 +47,7 @@ def elbow_solve(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[F
         row = risk.loss.local_row(risk.targets, risk.costs, dual.coefficients)
         free = inside_box(risk, row, dual.coefficients, gradient(risk, row, dual, theta))
         key = free.tobytes()
-        if (key in seen and not curved) or free.sum() > LARGEST:
+        if (key in seen and not curved) or free.sum() > largest(risk, row):
             break
         seen.add(key)
         start = risk.function(snap(row, dual.coefficients, free))
@@ -62,6 +62,18 @@ def elbow_solve(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[F
         if curved and reached <= value * (1.0 + 4.0 * EPS):
             break
     return best
+
+
+def largest(risk: RegularizedRisk, row: Row) -> int:
+    """Return the most rows of an elbow that is still solved.
+
+    Without a ridge the elbow of r features holds no more than r + 1 rows unless rows coincide; many
+    more are the mark of a start that is far off, and of a singular system.
+    """
+    factor = risk.gram.factor
+    if factor is None or row.ridge.any():
+        return LARGEST
+    return min(LARGEST, 200 + 4 * int(factor.shape[1]))
 
 
 def snap(row: Row, beta: Vector, free: Mask) -> Vector:

@@ -1,0 +1,246 @@
+"""How good is a model that somebody else fitted: a two-sided bound, and a verdict in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelqp.band import band_duals
+from kernelqp.certificate import (
+    complementarity_by_row,
+    complete,
+    gap_scale,
+    relative_gap,
+    rounding_of_bounds,
+    target_unit,
+)
+from kernelqp.elbow import elbow_solve
+from kernelqp.newton import newton_dual
+from kernelqp.repair import best_offset, lower_bound, repair_dual, repair_primal
+from kernelqp.solve import check_tol
+from kernelqp.support import SETTLED, Support, find_support
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kernelqp._types import Vector
+    from kernelqp.foreign import Reading
+    from kernelqp.risk import Function, RegularizedRisk
+
+KNOWN = 1e-2  # of tol: the relative width at which the optimum counts as known
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ModelCertificate:
+    """What is proved about one problem that a model claims to have solved.
+
+    All values are in the unit of ``objective``, the library's own.
+
+    Attributes
+    ----------
+    name, objective : str
+        The model, and the exact objective that it minimises.
+    primal_value : float
+        The objective at the model as it is: an upper bound on the optimum.
+    dual_value : float
+        A lower bound on the optimum.
+    best_value : float
+        The objective at the best point met on the way: what the model could have reached.
+    gap, relative_gap, tol : float
+        primal_value − dual_value; over the scale of the problem; and what it was compared with.
+    complementarity : Vector, shape (n,)
+        The share of every row in the gap; NaN for rows that do not take part.
+    support : Support
+        The rows by role; what is in ``left`` and ``right`` is proved.
+    certified : bool
+        relative_gap <= tol.
+    verdict : str
+        In words, with the remedy.
+    problems : tuple of ModelCertificate
+        Every problem of a model of several; this one is the worst of them.
+    """
+
+    name: str
+    objective: str
+    primal_value: float
+    dual_value: float
+    best_value: float
+    gap: float
+    relative_gap: float
+    tol: float
+    complementarity: Vector
+    support: Support | None
+    certified: bool
+    verdict: str
+    problems: tuple[ModelCertificate, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.objective}\n{self.verdict}"
+
+
+def certify(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, tol: float = 1e-3
+) -> ModelCertificate:
+    """Bound how far a fitted model is from the optimum of its own objective, without re-fitting.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        scikit-learn's SVC, LinearSVC, SVR, LinearSVR, Ridge, KernelRidge, LogisticRegression (l2),
+        SGDClassifier, or a pipeline that ends in one of them.
+    X, y, sample_weight
+        The data of the fit, as they were given to it.
+    tol : float
+        The relative gap up to which the model counts as converged; solvers stop near 1e-3.
+
+    Returns
+    -------
+    ModelCertificate
+        Of the model's problem; of its worst one, with all in ``problems``, where there are several.
+
+    Raises
+    ------
+    InputError
+        If the model cannot be read (the message names it and the reason), or X, y or the weights
+        are not those of the fit as far as that shows.
+
+    Examples
+    --------
+    >>> import kernelqp as kq
+    >>> from sklearn.svm import SVC
+    >>> X, y = [[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1]
+    >>> print(kq.certify(SVC(kernel="linear", C=10).fit(X, y), X, y).verdict[:9])
+    Converged
+    """
+    from kernelqp.foreign import read  # scikit-learn's models are imported when one is asked for
+
+    check_tol(tol)
+    readings = read(model, X, y, sample_weight)
+    n = len(np.ravel(np.asarray(y)))
+    found = [_certify_reading(reading, n, tol) for reading in readings]
+    if len(found) == 1:
+        return found[0]
+    worst = max(found, key=lambda c: c.relative_gap)
+    return replace(worst, problems=tuple(found))
+
+
+def _certify_reading(reading: Reading, n: int, tol: float) -> ModelCertificate:
+    """Judge one problem: P at the model as it is, D at the best dual point that can be made."""
+    risk = reading.risk.centred
+    start, function, theta = complete(risk, reading.candidate)
+    primal, scale = risk.primal_value(function, theta), gap_scale(risk)
+    dual, best = _best_dual(risk, start, function, theta, primal, scale, KNOWN * tol)
+    lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual)
+    relative = relative_gap(primal, lower, scale, noise)
+    p = risk.predictions(function, theta)
+    rows = complementarity_by_row(risk, dual.coefficients, p)
+    blame = np.full(n, np.nan)
+    blame[reading.rows] = reading.scale * rows
+    gap = max(abs(primal - lower), noise)
+    sets = find_support(risk, dual, function, theta, gap, relative <= SETTLED)
+    width = max(abs(primal), abs(lower), scale)
+    return ModelCertificate(
+        name=reading.name,
+        objective=reading.objective,
+        primal_value=reading.scale * primal,
+        dual_value=reading.scale * lower,
+        best_value=reading.scale * best,
+        gap=reading.scale * (primal - lower),
+        relative_gap=relative,
+        tol=tol,
+        complementarity=blame,
+        support=None if sets is None else _callers(sets, reading.rows),
+        certified=bool(relative <= tol),
+        verdict=_verdict(
+            reading, relative, (primal - best) / width, (lower, best, primal), rows, tol
+        ),
+    )
+
+
+def _best_dual(
+    risk: RegularizedRisk,
+    start: Function,
+    function: Function,
+    theta: Vector,
+    primal: float,
+    scale: float,
+    known: float,
+) -> tuple[Function, float]:
+    """Return the dual point of the largest D, and the smallest P met until the optimum is known."""
+    dual = repair_dual(risk, start, theta)
+    best, lower = min(primal, _reached(risk, dual, theta)), lower_bound(risk, dual)
+    for other in _attempts(risk, dual, function, theta):
+        best = min(best, _reached(risk, other, theta))
+        if lower_bound(risk, other) > lower:
+            dual, lower = other, lower_bound(risk, other)
+        if relative_gap(best, lower, scale) <= known:
+            break
+    return dual, best
+
+
+def _attempts(
+    risk: RegularizedRisk, dual: Function, function: Function, theta: Vector
+) -> Iterator[Function]:
+    """Yield dual points, the cheap ones first.
+
+    Newton's for a smooth loss; the linear system of the candidate's sets; kernel QPs near kinks.
+    """
+    yield dual
+    smooth = newton_dual(risk, function, theta)
+    if smooth is not None:
+        yield repair_dual(risk, smooth, theta)
+    yield elbow_solve(risk, dual, theta)[0]
+    yield from band_duals(risk, function, theta, target_unit(risk))
+
+
+def _reached(risk: RegularizedRisk, dual: Function, theta: Vector) -> float:
+    """Return P at f_β repaired."""
+    start = best_offset(risk, dual, theta)
+    return risk.primal_value(*repair_primal(risk, dual, start))
+
+
+def _callers(sets: Support, rows: Any) -> Support:
+    """Return the sets as the caller's row numbers."""
+    return Support(
+        *(
+            rows[getattr(sets, name)]
+            for name in ("support_vectors", "elbow", "left", "right", "undecided")
+        )
+    )
+
+
+def _verdict(
+    reading: Reading,
+    relative: float,
+    excess: float,
+    bounds: tuple[float, float, float],
+    rows: Vector,
+    tol: float,
+) -> str:
+    """Say in words what the bounds prove."""
+    lower, best, primal = (reading.scale * value for value in bounds)
+    above = f"the objective is at most {100 * relative:.2g} % above the optimum"
+    if relative <= tol:
+        return f"Converged: {above} (between {lower:.10g} and {primal:.10g})."
+    order = np.sort(rows)[::-1]
+    total = float(order.sum())
+    count = int(np.searchsorted(np.cumsum(order), 0.9 * total)) + 1 if total > 0 else 0
+    carried = f"{count} samples carry 90 % of what the rows lack; " if count else ""
+    remedy = _remedy(reading)
+    if excess > tol:
+        return (
+            f"Not converged: {above} (between {lower:.6g} and {best:.6g}; the model is at "
+            f"{primal:.6g}); {carried}{remedy}."
+        )
+    return f"Not proved: {above} (between {lower:.6g} and {primal:.6g}); {carried}{remedy}."
+
+
+def _remedy(reading: Reading) -> str:
+    """Return what to do, with the size of the features where it is out of hand."""
+    factor = reading.risk.gram.factor
+    largest = float(np.abs(factor).max(initial=0.0)) if factor is not None else math.nan
+    words = " or ".join(reading.remedies)
+    return f"{words} (max |x| is {largest:.3g})" if largest > 100 and "scale" in words else words

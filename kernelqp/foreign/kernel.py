@@ -1,0 +1,214 @@
+"""Readers of scikit-learn's kernel models: SVC, SVR, KernelRidge."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.svm import SVC, SVR
+
+from kernelqp.certificate import Candidate
+from kernelqp.foreign.reading import Reading, Rows, fitted, refuse
+from kernelqp.foreign.registry import read
+from kernelqp.gram import Gram
+from kernelqp.kernels import (
+    RBF,
+    CallableKernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+)
+from kernelqp.losses import EpsilonInsensitive, HalfSquared, Hinge
+from kernelqp.risk import Offset, RegularizedRisk
+
+if TYPE_CHECKING:
+    from kernelqp._types import Indices, Vector
+    from kernelqp.kernels import Kernel
+
+
+def kernel_of(model: Any, gamma: float) -> Kernel:
+    """Return the kernel with the numbers that the fit used."""
+    if callable(model.kernel):
+        return CallableKernel(model.kernel)
+    constant = 0.0 if model.coef0 is None else float(model.coef0)
+    table: dict[str, Any] = {
+        "linear": Linear,
+        "poly": lambda: Polynomial(int(model.degree), gamma, constant),
+        "polynomial": lambda: Polynomial(int(model.degree), gamma, constant),
+        "rbf": lambda: RBF(gamma=gamma),
+        "laplacian": lambda: Laplacian(gamma),
+        "sigmoid": lambda: Sigmoid(gamma, constant),
+        "precomputed": Precomputed,
+    }
+    if model.kernel not in table:
+        raise refuse(model, f"its kernel {model.kernel!r} is none of {', '.join(table)}")
+    kernel: Kernel = table[model.kernel]()
+    return kernel
+
+
+def positions(model: Any, X: Any, rows: Rows) -> Indices:
+    """Return where the support vectors stand among the rows in use.
+
+    LIBSVM drops rows of weight 0 and numbers the rest; without weights the two numberings agree.
+
+    Raises
+    ------
+    UnreadableModel
+        If the support vectors are not rows of X: the model was fitted on other data.
+    """
+    known, index = _dense(fitted(model, "support_vectors_")), np.asarray(model.support_)
+    precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
+    inside = index.max(initial=-1) < len(rows.X)
+    if not (inside and (precomputed or np.array_equal(rows.X[index], np.asarray(known, float)))):
+        raise refuse(model, "its support vectors are not rows of X; pass the data of the fit")
+    return index
+
+
+def signed(where: Indices, row: Vector, rows: Rows) -> Vector:
+    """Return dual coefficients of the support vectors as β on the rows in use."""
+    beta = np.zeros(len(rows.X))
+    beta[where] = row
+    return beta
+
+
+def sub_gram(gram: Gram, chosen: Indices) -> Gram:
+    """Return the Gram of some of the rows."""
+    if gram.factor is not None:
+        return Gram.from_factor(gram.factor[chosen])
+    return Gram.dense(gram.submatrix(chosen), psd=True)
+
+
+def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the problem
+    name: str,
+    objective: str,
+    gram: Gram,
+    targets: Vector,
+    costs: Vector,
+    loss: Any,
+    beta: Vector,
+    b: float | None,
+    index: Indices,
+    scale: float = 1.0,
+    remedies: tuple[str, ...] | None = None,
+) -> Reading:
+    """Return the reading of f = Σ β_j k(x_j, ·) + b; b None is no intercept."""
+    n = gram.n
+    offset = Offset.none(n) if b is None else Offset.free(n)
+    risk = RegularizedRisk(gram, targets, costs, loss, offset)
+    function = risk.function(beta)
+    theta = np.zeros(0) if b is None else np.array([b])
+    moved, theta = risk.to_centred(function, theta)
+    candidate = Candidate(beta=beta, function=moved, theta=theta)
+    chosen = ("raise max_iter", "lower tol", "scale the features") if remedies is None else remedies
+    return Reading(name, objective, risk, candidate, scale, index, chosen)
+
+
+@read.register(SVC)
+def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
+    """SVC: 1/2 ‖f‖² + C Σ s ξ; dual_coef_ is y α. With more classes every pair is a problem."""
+    rows = Rows.read(model, X, sample_weight)
+    where, labels = positions(model, X, rows), rows.labels(model, y)
+    gram = Gram.of(kernel_of(model, float(model._gamma)), _square(model, rows))
+    coefficients = np.asarray(_dense(model.dual_coef_), dtype=np.float64)
+    costs = float(model.C) * rows.weights * np.asarray(model.class_weight_)[labels]
+    objective = f"1/2 |f|^2 + {model.C:g} sum max(0, 1 - y (f(x) + b)), kernel {model.kernel}"
+    if len(model.classes_) == 2:
+        beta = signed(where, coefficients[0], rows)
+        signs = np.where(labels == 1, 1.0, -1.0)
+        b = float(model.intercept_[0])
+        return [dual_reading("SVC", objective, gram, signs, costs, Hinge(), beta, b, rows.index)]
+    readings = []
+    for k, (i, j) in enumerate(combinations(range(len(model.classes_)), 2)):
+        chosen = np.flatnonzero((labels == i) | (labels == j))
+        first = labels[chosen] == i
+        low, high = (signed(where, coefficients[r], rows)[chosen] for r in (j - 1, i))
+        name = f"SVC: {model.classes_[i]} against {model.classes_[j]}"
+        readings.append(
+            dual_reading(
+                name,
+                objective,
+                sub_gram(gram, chosen),
+                np.where(first, 1.0, -1.0),
+                costs[chosen],
+                Hinge(),
+                np.where(first, low, high),
+                float(model.intercept_[k]),
+                rows.index[chosen],
+            )
+        )
+    return readings
+
+
+@read.register(SVR)
+def read_svr(model: SVR, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
+    """SVR: 1/2 ‖f‖² + C Σ s max(0, |r| − ε); dual_coef_ is β."""
+    rows = Rows.read(model, X, sample_weight)
+    where = positions(model, X, rows)
+    gram = Gram.of(kernel_of(model, float(model._gamma)), _square(model, rows))
+    beta = signed(where, np.ravel(_dense(model.dual_coef_)).astype(np.float64), rows)
+    objective = (
+        f"1/2 |f|^2 + {model.C:g} sum max(0, |y - f(x) - b| - {model.epsilon:g}), "
+        f"kernel {model.kernel}"
+    )
+    return [
+        dual_reading(
+            "SVR",
+            objective,
+            gram,
+            rows.targets(y),
+            float(model.C) * rows.weights,
+            EpsilonInsensitive(float(model.epsilon)),
+            beta,
+            float(np.ravel(model.intercept_)[0]),
+            rows.index,
+        )
+    ]
+
+
+@read.register(KernelRidge)
+def read_kernel_ridge(model: KernelRidge, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
+    """KernelRidge: Σ s r² + alpha ‖f‖², no intercept."""
+    dual = np.asarray(fitted(model, "dual_coef_"), dtype=np.float64)
+    rows = Rows.read(model, X, sample_weight)
+    if dual.ndim > 1 and dual.shape[1] > 1:
+        raise refuse(model, f"it has {dual.shape[1]} targets; certify one at a time")
+    if np.ndim(model.alpha) or not float(model.alpha) > 0:
+        raise refuse(
+            model, f"alpha is {model.alpha!r}; a single positive number is a kernel machine"
+        )
+    precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
+    if not precomputed and not np.array_equal(_all_rows(model.X_fit_), _all_rows(X)):
+        raise refuse(model, "it was fitted on other rows than X; pass the data of the fit")
+    gamma = 1.0 / rows.X.shape[1] if model.gamma is None else float(model.gamma)
+    gram, alpha = Gram.of(kernel_of(model, gamma), _square(model, rows)), float(model.alpha)
+    objective = f"sum (y - f(x))^2 + {alpha:g} |f|^2, kernel {model.kernel}"
+    return [
+        dual_reading(
+            "KernelRidge",
+            objective,
+            gram,
+            rows.targets(y),
+            rows.weights / alpha,
+            HalfSquared(),
+            np.ravel(dual)[rows.index],
+            None,
+            rows.index,
+            2.0 * alpha,
+            ("raise alpha",),
+        )
+    ]
+
+
+def _square(model: Any, rows: Rows) -> Any:
+    """Return X of the rows in use; for a precomputed kernel its columns of them too."""
+    if isinstance(model.kernel, str) and model.kernel == "precomputed":
+        return rows.X[:, rows.index]
+    return rows.X
+
+
+def _dense(values: Any) -> Any:
+    return values.toarray() if hasattr(values, "toarray") else values

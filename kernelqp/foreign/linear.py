@@ -1,0 +1,251 @@
+"""Readers of scikit-learn's linear models: LinearSVC, LinearSVR, Ridge, LogisticRegression, SGD."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression, QuantileRegressor, Ridge, SGDClassifier
+from sklearn.svm import LinearSVC, LinearSVR
+from sklearn.utils.class_weight import compute_class_weight
+
+from kernelqp.certificate import Candidate
+from kernelqp.foreign.reading import Reading, Rows, fitted, refuse
+from kernelqp.foreign.registry import read
+from kernelqp.gram import Gram
+from kernelqp.losses import (
+    EpsilonInsensitive,
+    HalfSquared,
+    Hinge,
+    Logistic,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from kernelqp.risk import Offset, RegularizedRisk
+
+if TYPE_CHECKING:
+    from kernelqp._types import Vector
+    from kernelqp.losses import Loss
+
+LIBLINEAR = ("raise max_iter", "lower tol", "scale the features")
+
+
+def linear_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the problem
+    name: str,
+    objective: str,
+    rows: Rows,
+    targets: Vector,
+    costs: Vector,
+    loss: Loss,
+    w: Vector,
+    b: float,
+    intercept: float | str,
+    scale: float = 1.0,
+    remedies: tuple[str, ...] = LIBLINEAR,
+) -> Reading:
+    """Return the reading of f(x) = w'x + b.
+
+    ``intercept`` is "free", "none", or the t of a penalised one: the weight of a constant feature
+    t, so that the penalty is (b/t)²/2.
+    """
+    n = len(rows.X)
+    penalised = not isinstance(intercept, str)
+    features = np.column_stack([rows.X, np.full(n, intercept)]) if penalised else rows.X
+    weights = np.r_[w, b / float(intercept)] if penalised else w
+    offset = Offset.free(n) if intercept == "free" else Offset.none(n)
+    risk = RegularizedRisk(Gram.from_factor(features), targets, costs, loss, offset)
+    theta = np.array([b]) if intercept == "free" else np.zeros(0)
+    function, theta = risk.to_centred(risk.function(weights=weights), theta)
+    candidate = Candidate(function=function, theta=theta)
+    return Reading(name, objective, risk, candidate, scale, rows.index, remedies)
+
+
+def class_factors(model: Any, labels: Any) -> Vector:
+    """Return the weight of every class; None and "balanced" as scikit-learn has them."""
+    known = np.arange(len(model.classes_))
+    given = getattr(model, "class_weight", None)
+    if isinstance(given, dict):
+        names = [np.asarray(c).item() for c in model.classes_]
+        return np.array([float(given.get(name, 1.0)) for name in names])
+    return np.asarray(compute_class_weight(given, classes=known, y=labels), dtype=np.float64)
+
+
+def one_against_rest(model: Any, labels: Any) -> list[tuple[str, Vector, Vector]]:
+    """Return the name, the signs and the class factors of every binary problem of a linear model.
+
+    With two classes the second is positive and both have their weight; with more, liblinear and SGD
+    weigh the class in question and leave the rest at 1.
+    """
+    factors = class_factors(model, labels)
+    if len(model.classes_) == 2:
+        return [("", np.where(labels == 1, 1.0, -1.0), factors[labels])]
+    problems = []
+    for k, label in enumerate(model.classes_):
+        signs = np.where(labels == k, 1.0, -1.0)
+        problems.append(
+            (f": {label} against the rest", signs, np.where(labels == k, factors[k], 1.0))
+        )
+    return problems
+
+
+def liblinear_intercept(model: Any) -> float | str:
+    """Return liblinear's intercept: the weight of a constant feature, penalised like any other."""
+    return float(model.intercept_scaling) if model.fit_intercept else "none"
+
+
+def classifier_readings(  # noqa: PLR0913, PLR0917  # every argument is a part of the problem
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    loss: Loss,
+    price: float,
+    intercept: float | str,
+    objective: str,
+    scale: float = 1.0,
+) -> list[Reading]:
+    """Return one reading for each row of ``coef_``."""
+    coefficients = np.atleast_2d(fitted(model, "coef_"))
+    rows = Rows.read(model, X, sample_weight)
+    labels = rows.labels(model, y)
+    b = np.broadcast_to(np.ravel(model.intercept_), (len(coefficients),))
+    return [
+        linear_reading(
+            type(model).__name__ + name,
+            objective,
+            rows,
+            signs,
+            price * rows.weights * factors,
+            loss,
+            np.asarray(coefficients[k], dtype=np.float64),
+            float(b[k]),
+            intercept,
+            scale,
+        )
+        for k, (name, signs, factors) in enumerate(one_against_rest(model, labels))
+    ]
+
+
+@read.register(LinearSVC)
+def read_linear_svc(model: LinearSVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
+    """LinearSVC: 1/2 ‖w‖² + (b/t)²/2 + C Σ s ξ, ξ squared by default; the intercept is penalised."""
+    if model.penalty != "l2":
+        raise refuse(model, f"its penalty is {model.penalty!r}; only l2 is a kernel machine")
+    if model.multi_class != "ovr" and len(model.classes_) > 2:
+        raise refuse(model, "multi_class='crammer_singer' is one problem over all classes")
+    squared = model.loss == "squared_hinge"
+    loss = SquaredHinge() if squared else Hinge()
+    t = liblinear_intercept(model)
+    power = "^2" if squared else ""
+    penalty = "" if t == "none" else f" + 1/2 (b/{t:g})^2"
+    objective = f"1/2 |w|^2{penalty} + {model.C:g} sum max(0, 1 - y (w'x + b)){power}"
+    return classifier_readings(model, X, y, sample_weight, loss, float(model.C), t, objective)
+
+
+@read.register(LogisticRegression)
+def read_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
+    """LogisticRegression, l2: 1/2 ‖w‖² + C Σ s log(1 + e^−z); liblinear penalises b."""
+    fitted(model, "coef_")
+    if getattr(model, "penalty", "deprecated") not in ("l2", "deprecated") or model.l1_ratio:
+        raise refuse(model, "its penalty is not l2")
+    if not np.isfinite(model.C):
+        raise refuse(model, "C is infinite: without a penalty there is no kernel machine")
+    if len(model.classes_) > 2 and model.solver != "liblinear":
+        raise refuse(
+            model, "the multinomial loss is one problem over all classes; fit one against the rest"
+        )
+    t = liblinear_intercept(model) if model.solver == "liblinear" else "free"
+    t = t if model.fit_intercept else "none"
+    penalty = "" if isinstance(t, str) else f" + 1/2 (b/{t:g})^2"
+    objective = f"1/2 |w|^2{penalty} + {model.C:g} sum log(1 + exp(-y (w'x + b)))"
+    return classifier_readings(model, X, y, sample_weight, Logistic(), float(model.C), t, objective)
+
+
+@read.register(SGDClassifier)
+def read_sgd(model: SGDClassifier, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
+    """SGDClassifier: alpha/2 ‖w‖² + (1/n) Σ s loss, the intercept free."""
+    fitted(model, "coef_")
+    losses: dict[str, tuple[Loss, str]] = {
+        "hinge": (Hinge(), "max(0, 1 - y (w'x + b))"),
+        "squared_hinge": (SquaredHinge(), "max(0, 1 - y (w'x + b))^2"),
+        "log_loss": (Logistic(), "log(1 + exp(-y (w'x + b)))"),
+    }
+    if model.loss not in losses:
+        raise refuse(model, f"its loss is {model.loss!r}; {', '.join(losses)} can be read")
+    if model.penalty != "l2":
+        raise refuse(model, f"its penalty is {model.penalty!r}; only l2 is a kernel machine")
+    loss, words = losses[model.loss]
+    n = len(np.ravel(np.asarray(y)))
+    alpha, t = float(model.alpha), "free" if model.fit_intercept else "none"
+    objective = f"{alpha:g}/2 |w|^2 + 1/n sum {words}"
+    price = 1.0 / (alpha * n)
+    return classifier_readings(model, X, y, sample_weight, loss, price, t, objective, alpha)
+
+
+@read.register(LinearSVR)
+def read_linear_svr(model: LinearSVR, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
+    """LinearSVR: 1/2 ‖w‖² + (b/t)²/2 + C Σ s max(0, |r| − ε), squared if asked."""
+    w, rows = np.ravel(fitted(model, "coef_")), Rows.read(model, X, sample_weight)
+    squared = model.loss == "squared_epsilon_insensitive"
+    kind = SquaredEpsilonInsensitive if squared else EpsilonInsensitive
+    t = liblinear_intercept(model)
+    penalty = "" if t == "none" else f" + 1/2 (b/{t:g})^2"
+    power = "^2" if squared else ""
+    objective = (
+        f"1/2 |w|^2{penalty} + {model.C:g} sum max(0, |y - w'x - b| - {model.epsilon:g}){power}"
+    )
+    return [
+        linear_reading(
+            "LinearSVR",
+            objective,
+            rows,
+            rows.targets(y),
+            float(model.C) * rows.weights,
+            kind(float(model.epsilon)),
+            w,
+            float(np.ravel(model.intercept_)[0]),
+            t,
+        )
+    ]
+
+
+@read.register(Ridge)
+def read_ridge(model: Ridge, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
+    """Ridge: Σ s r² + alpha ‖w‖², the intercept free."""
+    w, rows = (
+        np.asarray(fitted(model, "coef_"), dtype=np.float64),
+        Rows.read(model, X, sample_weight),
+    )
+    if np.ndim(w) > 1 and len(w) > 1:
+        raise refuse(model, f"it has {len(w)} targets; certify one at a time")
+    if np.ndim(model.alpha) or not float(model.alpha) > 0:
+        raise refuse(
+            model, f"alpha is {model.alpha!r}; a single positive number is a kernel machine"
+        )
+    if model.positive:
+        raise refuse(model, "positive=True is a constraint on the weights")
+    alpha = float(model.alpha)
+    objective = f"sum (y - w'x - b)^2 + {alpha:g} |w|^2"
+    return [
+        linear_reading(
+            "Ridge",
+            objective,
+            rows,
+            rows.targets(y),
+            rows.weights / alpha,
+            HalfSquared(),
+            np.ravel(w),
+            float(np.ravel(model.intercept_)[0]),
+            "free" if model.fit_intercept else "none",
+            2.0 * alpha,
+            ("lower tol", "solver='svd'"),
+        )
+    ]
+
+
+@read.register(QuantileRegressor)
+def read_quantile(model: QuantileRegressor, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
+    """QuantileRegressor's penalty is the l1 norm, which is no kernel machine."""
+    del X, y, sample_weight
+    what = "its penalty is the l1 norm" if model.alpha else "it has no penalty (alpha = 0)"
+    raise refuse(model, f"{what}: it is a linear program, and its solver's dual is the proof")

@@ -1,0 +1,128 @@
+"""What a reader of somebody else's model returns: a risk and a candidate, and their names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelqp.data import read_features, read_targets, read_weights
+from kernelqp.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from kernelqp._types import Indices, Matrix, Vector
+    from kernelqp.certificate import Candidate
+    from kernelqp.risk import RegularizedRisk
+
+
+class UnreadableModel(InputError):
+    """A model that cannot be certified; the message names it and the reason."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Reading:
+    """One convex problem that a model claims to have solved.
+
+    Attributes
+    ----------
+    name : str
+        The model, and which of its problems: "SVC" or "SVC: 0 against 1".
+    objective : str
+        The exact objective in the library's own convention.
+    risk : RegularizedRisk
+        The engine's problem, on the rows that take part.
+    candidate : Candidate
+        What the model holds, in the risk's coordinates.
+    scale : float
+        The library's objective over the engine's.
+    rows : Indices
+        The caller's rows that take part.
+    remedies : tuple of str
+        What this library offers to get nearer: "raise max_iter".
+    """
+
+    name: str
+    objective: str
+    risk: RegularizedRisk
+    candidate: Candidate
+    scale: float
+    rows: Indices
+    remedies: tuple[str, ...] = ("raise max_iter", "lower tol")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rows:
+    """X, weights and the caller's numbering of the rows of positive weight."""
+
+    X: Matrix
+    weights: Vector
+    index: Indices
+
+    @classmethod
+    def read(cls, model: Any, X: Any, sample_weight: Any) -> Rows:
+        """Read X as the model knows it, and the weights.
+
+        Raises
+        ------
+        InputError
+            If X has other features than the model was fitted on.
+        """
+        values, _ = read_features(X)
+        wanted = getattr(model, "n_features_in_", values.shape[1])
+        if values.shape[1] != wanted:
+            raise DataError(
+                f"X has {values.shape[1]} features, the model was fitted on {wanted}: "
+                f"pass the data of the fit"
+            )
+        weights = read_weights(sample_weight, len(values))
+        index = np.flatnonzero(weights > 0)
+        return cls(values[index], weights[index], index)
+
+    def targets(self, y: Any) -> Vector:
+        """Return regression targets of the rows in use."""
+        values = read_targets(y)
+        self._check_length(values)
+        return values[self.index]
+
+    def labels(self, model: Any, y: Any) -> Indices:
+        """Return the class of every row in use, as a position in ``model.classes_``.
+
+        Raises
+        ------
+        InputError
+            If a label is none of the model's.
+        """
+        values = np.ravel(np.asarray(y))
+        self._check_length(values)
+        classes = np.asarray(model.classes_)
+        unknown = np.setdiff1d(values, classes)
+        if unknown.size:
+            raise DataError(
+                f"y holds {unknown[0]!r}, the model was fitted on {classes.tolist()}: "
+                f"pass the labels of the fit"
+            )
+        return np.searchsorted(classes, values)[self.index]
+
+    def _check_length(self, values: Any) -> None:
+        n = int(self.index.max(initial=-1)) + 1
+        if len(values) < n:
+            raise DataError(f"X has {n} rows, y has {len(values)}")
+
+
+def fitted(model: Any, attribute: str) -> Any:
+    """Return a fitted attribute.
+
+    Raises
+    ------
+    UnreadableModel
+        If the model was not fitted.
+    """
+    if not hasattr(model, attribute):
+        raise UnreadableModel(f"{type(model).__name__} was not fitted: call fit first")
+    return getattr(model, attribute)
+
+
+def refuse(model: Any, reason: str) -> UnreadableModel:
+    """Return the error that refuses a model by name and reason."""
+    return UnreadableModel(f"{type(model).__name__} cannot be certified: {reason}")

@@ -1,0 +1,27 @@
+"""The table of families: which reader reads which type."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any
+
+from kernelqp.foreign.reading import UnreadableModel
+
+if TYPE_CHECKING:
+    from kernelqp.foreign.reading import Reading
+
+FAMILIES = (
+    "SVC, LinearSVC, SVR, LinearSVR, Ridge, KernelRidge, LogisticRegression (l2), SGDClassifier, "
+    "pipelines that end in one of them, and LIBSVM model files"
+)
+
+
+@singledispatch
+def read(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
+    """Return the problems that a fitted model claims to have solved; refuse an unknown type."""
+    del X, y, sample_weight
+    kind = type(model)
+    raise UnreadableModel(
+        f"{kind.__module__}.{kind.__name__} cannot be certified: no reader knows it. There are "
+        f"readers of {FAMILIES}"
+    )
