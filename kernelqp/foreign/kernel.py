@@ -10,6 +10,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC, SVR
 
 from kernelqp.certificate import Candidate
+from kernelqp.data import read_features
 from kernelqp.foreign.reading import Reading, Rows, fitted, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
@@ -50,7 +51,7 @@ def kernel_of(model: Any, gamma: float) -> Kernel:
     return kernel
 
 
-def positions(model: Any, X: Any, rows: Rows) -> Indices:
+def positions(model: Any, rows: Rows) -> Indices:
     """Return where the support vectors stand among the rows in use.
 
     LIBSVM drops rows of weight 0 and numbers the rest; without weights the two numberings agree.
@@ -111,7 +112,7 @@ def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the p
 def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """SVC: 1/2 ‖f‖² + C Σ s ξ; dual_coef_ is y α. With more classes every pair is a problem."""
     rows = Rows.read(model, X, sample_weight)
-    where, labels = positions(model, X, rows), rows.labels(model, y)
+    where, labels = positions(model, rows), rows.labels(model, y)
     gram = Gram.of(kernel_of(model, float(model._gamma)), _square(model, rows))
     coefficients = np.asarray(_dense(model.dual_coef_), dtype=np.float64)
     costs = float(model.C) * rows.weights * np.asarray(model.class_weight_)[labels]
@@ -147,7 +148,7 @@ def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
 def read_svr(model: SVR, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """SVR: 1/2 ‖f‖² + C Σ s max(0, |r| − ε); dual_coef_ is β."""
     rows = Rows.read(model, X, sample_weight)
-    where = positions(model, X, rows)
+    where = positions(model, rows)
     gram = Gram.of(kernel_of(model, float(model._gamma)), _square(model, rows))
     beta = signed(where, np.ravel(_dense(model.dual_coef_)).astype(np.float64), rows)
     objective = (
@@ -181,7 +182,7 @@ def read_kernel_ridge(model: KernelRidge, X: Any, y: Any, sample_weight: Any) ->
             model, f"alpha is {model.alpha!r}; a single positive number is a kernel machine"
         )
     precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
-    if not precomputed and not np.array_equal(_all_rows(model.X_fit_), _all_rows(X)):
+    if not precomputed and not np.array_equal(read_features(model.X_fit_)[0], read_features(X)[0]):
         raise refuse(model, "it was fitted on other rows than X; pass the data of the fit")
     gamma = 1.0 / rows.X.shape[1] if model.gamma is None else float(model.gamma)
     gram, alpha = Gram.of(kernel_of(model, gamma), _square(model, rows)), float(model.alpha)

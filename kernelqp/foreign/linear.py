@@ -128,7 +128,7 @@ def classifier_readings(  # noqa: PLR0913, PLR0917  # every argument is a part o
 
 @read.register(LinearSVC)
 def read_linear_svc(model: LinearSVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
-    """LinearSVC: 1/2 ‖w‖² + (b/t)²/2 + C Σ s ξ, ξ squared by default; the intercept is penalised."""
+    """LinearSVC: 1/2 ‖w‖² + (b/t)²/2 + C Σ s ξ, ξ squared by default; b is penalised."""
     if model.penalty != "l2":
         raise refuse(model, f"its penalty is {model.penalty!r}; only l2 is a kernel machine")
     if model.multi_class != "ovr" and len(model.classes_) > 2:
