@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from enum import StrEnum
+from pathlib import Path  # noqa: TC003  # typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -93,6 +94,36 @@ def problems(
         typer.echo(report.dumps([report.of_problem(problem) for problem in found]))
     else:
         show.library(found)
+
+
+@app.command()
+def certify(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A LIBSVM model file, or a *.skops file.")
+    ],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Its training data: svmlight text, or a CSV.")
+    ],
+    target: Annotated[str | None, typer.Option(help="The target column of a CSV.")] = None,
+    price: Annotated[
+        float | None, typer.Option("-c", "--C", help="C, which a LIBSVM model does not hold.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option("-p", "--epsilon", help="The tube of a LIBSVM epsilon-SVR.")
+    ] = None,
+    tol: Annotated[float, typer.Option(help="The relative gap that counts as converged.")] = 1e-3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Say how far a fitted model is from the optimum of its own objective.
+
+    Exit code: 0 converged, 1 not so, 2 bad input.
+    """
+    from kernelqp.cli.certify import certify_files  # scikit-learn's models are slow to import
+
+    with _complaints():
+        found = certify_files(model, data, target, price, epsilon, tol)
+    typer.echo(report.dumps(report.of_model(found)) if as_json else str(found))
+    raise typer.Exit(0 if found.certified else 1)
 
 
 def _solve(file: str, form: FormChoice, solver: str, tol: float) -> Outcome:

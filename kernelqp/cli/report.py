@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kernelqp.cli.outcome import Failed, Form, Outcome, Solved
 
 if TYPE_CHECKING:
+    from kernelqp.certify import ModelCertificate
     from kernelqp.kkt import KKTReport
     from kernelqp.problem_file import Problem
     from kernelqp.solution import Solution
@@ -43,6 +44,18 @@ def of_outcome(outcome: Outcome) -> dict[str, Any]:
             key: {"want": check.want, "got": check.got, "ok": check.ok}
             for key, check in outcome.checks.items()
         },
+    }
+
+
+def of_model(found: ModelCertificate) -> dict[str, Any]:
+    """Return the report of `kernelqp certify --json`."""
+    names = ("name", "objective", "primal_value", "dual_value", "best_value", "relative_gap", "tol")
+    sets = found.support
+    return {name: getattr(found, name) for name in names} | {
+        "certified": found.certified,
+        "support_vectors": None if sets is None else len(sets.support_vectors),
+        "verdict": found.verdict,
+        "problems": [of_model(problem) for problem in found.problems],
     }
 
 

@@ -7,11 +7,12 @@ from typing import Any
 
 from sklearn.pipeline import Pipeline
 
-from kernelqp.foreign import kernel, linear
+from kernelqp.foreign import kernel, libsvm, linear
+from kernelqp.foreign.libsvm import LibsvmModel
 from kernelqp.foreign.reading import Reading, UnreadableModel
 from kernelqp.foreign.registry import read
 
-__all__ = ["Reading", "UnreadableModel", "kernel", "linear", "read"]
+__all__ = ["LibsvmModel", "Reading", "UnreadableModel", "kernel", "libsvm", "linear", "read"]
 
 
 @read.register(Pipeline)

@@ -1,0 +1,162 @@
+"""Model files: LIBSVM's text format and skops, from Python and from the command line."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_diabetes
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR
+from typer.testing import CliRunner
+
+import kernelqp as kq
+from kernelqp.cli import app
+from kernelqp.foreign import LibsvmModel
+
+
+def standardised(load, rows):
+    X, y = load(return_X_y=True)
+    return np.round(StandardScaler().fit_transform(X)[:rows], 6), y[:rows]
+
+
+def model_text(model, X, y):
+    """Write a fitted SVC or SVR as svm-train does: the first row's label is the positive one."""
+    classifier = hasattr(model, "classes_")
+    flip = -1.0 if classifier and y[0] == model.classes_[0] else 1.0
+    kernel = {"rbf": "rbf", "linear": "linear", "poly": "polynomial"}[model.kernel]
+    lines = [f"svm_type {'c_svc' if classifier else 'epsilon_svr'}", f"kernel_type {kernel}"]
+    if kernel == "polynomial":
+        lines.append(f"degree {model.degree}")
+    if kernel != "linear":
+        lines.append(f"gamma {model._gamma:.17g}")
+    if kernel == "polynomial":
+        lines.append(f"coef0 {model.coef0:.17g}")
+    lines += [
+        "nr_class 2",
+        f"total_sv {len(model.support_)}",
+        f"rho {-flip * model.intercept_[0]:.17g}",
+    ]
+    if classifier:
+        order = model.classes_ if flip < 0 else model.classes_[::-1]
+        lines.append("label " + " ".join(str(c) for c in order))
+    lines.append("SV")
+    for coefficient, row in zip(np.ravel(model.dual_coef_), X[model.support_], strict=True):
+        cells = " ".join(f"{k + 1}:{v:.8g}" for k, v in enumerate(row) if v)
+        lines.append(f"{flip * coefficient:.17g} {cells}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(params=["rbf", "linear", "poly"])
+def trained(request, tmp_path):
+    X, y = standardised(load_breast_cancer, 200)
+    model = SVC(kernel=request.param, C=0.7, tol=1e-6).fit(X, y)
+    files = tmp_path / "a.model", tmp_path / "a.svm"
+    files[0].write_text(model_text(model, X, y))
+    dump_svmlight_file(X, y, str(files[1]), zero_based=False)
+    return model, X, y, files
+
+
+def test_a_model_file_is_the_model(trained):
+    model, X, y, (path, _) = trained
+    direct = kq.certify(model, X, y)
+    read = kq.certify(LibsvmModel.load(path), X, y)
+    assert read.certified
+    assert read.primal_value == pytest.approx(direct.primal_value, rel=1e-9)
+    assert read.dual_value == pytest.approx(direct.dual_value, rel=1e-9)
+    given = kq.certify(LibsvmModel.load(path, C=0.7), X, y)
+    assert given.primal_value == pytest.approx(read.primal_value, rel=1e-12)
+
+
+def test_a_regression_needs_its_tube(tmp_path):
+    X, y = standardised(load_diabetes, 150)
+    model = SVR(C=2.0, epsilon=0.5, tol=1e-6).fit(X, y)
+    path = tmp_path / "r.model"
+    path.write_text(model_text(model, X, y))
+    with pytest.raises(kq.InputError, match="does not hold epsilon"):
+        kq.certify(LibsvmModel.load(path, C=2.0), X, y)
+    read = kq.certify(LibsvmModel.load(path, C=2.0, epsilon=0.5), X, y)
+    assert read.primal_value == pytest.approx(kq.certify(model, X, y).primal_value, rel=1e-9)
+    assert read.certified
+
+
+def test_the_command_says_how_far_off_a_file_is(trained):
+    *_, (path, data) = trained
+    runner = CliRunner()
+    shown = runner.invoke(app, ["certify", str(path), str(data)])
+    assert shown.exit_code == 0
+    assert "Converged" in shown.stdout
+    found = json.loads(runner.invoke(app, ["certify", str(path), str(data), "--json"]).stdout)
+    assert found["certified"]
+    assert found["dual_value"] <= found["primal_value"]
+    wrong = runner.invoke(app, ["certify", str(path), str(data), "-c", "50"])
+    assert wrong.exit_code == 1
+    assert "Not converged" in wrong.stdout
+
+
+def test_data_that_the_model_was_not_trained_on_are_refused(trained, tmp_path):
+    _, X, y, (path, _) = trained
+    with pytest.raises(kq.InputError, match="no row of X"):
+        kq.certify(LibsvmModel.load(path), X + 0.25, y)
+    other = tmp_path / "b.svm"
+    dump_svmlight_file(X[::-1] * 2, y[::-1], str(other), zero_based=False)
+    result = CliRunner().invoke(app, ["certify", str(path), str(other)])
+    assert result.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("", "svm_type"),
+        ("svm_type nu_svc\nkernel_type linear\nSV\n", "nu_svc"),
+        ("svm_type c_svc\nkernel_type linear\nnr_class 3\nSV\n", "3 classes"),
+        ("svm_type c_svc\nkernel_type linear\nSV\nx 1:2\n", "no model file"),
+        ("nonsense\n", "no model file"),
+    ],
+)
+def test_what_is_no_model_file_is_refused(text, match, tmp_path):
+    path = tmp_path / "x.model"
+    path.write_text(text)
+    with pytest.raises(kq.InputError, match=match):
+        LibsvmModel.load(path)
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "match"),
+    [
+        ("none.model", "none.svm", "no data file"),
+        ("a.pkl", "a.svm", "not opened"),
+        ("none.model", "a.svm", "no model file"),
+        ("none.skops", "a.svm", "skops"),
+        ("none.model", "a.csv", "--target"),
+    ],
+)
+def test_bad_files_end_with_one_message(model, data, match, tmp_path):
+    (tmp_path / "a.pkl").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+    (tmp_path / "a.svm").write_text("1 1:0.5\n-1 1:2\n")
+    (tmp_path / "a.csv").write_text("u,v\n1,2\n3,4\n")
+    result = CliRunner().invoke(app, ["certify", str(tmp_path / model), str(tmp_path / data)])
+    assert result.exit_code == 2
+    assert match in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_csv_and_a_skops_model(tmp_path):
+    sio = pytest.importorskip("skops.io", reason="models of skops need it")
+    X, y = standardised(load_breast_cancer, 120)
+    X = X[:, :4]
+    path, data = tmp_path / "m.skops", tmp_path / "d.csv"
+    sio.dump(SVC(tol=1e-6).fit(X, y), path)
+    rows = [
+        ",".join(map(repr, [*map(float, row), int(label)])) for row, label in zip(X, y, strict=True)
+    ]
+    data.write_text("\n".join(["a,b,c,d,label", *rows]) + "\n")
+    result = CliRunner().invoke(app, ["certify", str(path), str(data), "--target", "label"])
+    assert result.exit_code == 0, result.output
+    assert "Converged" in result.stdout
+
+
+def test_scikit_learns_models_are_imported_only_when_one_is_asked_for():
+    code = "import sys, kernelqp; sys.exit('sklearn.svm' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
