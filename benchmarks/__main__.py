@@ -1,10 +1,15 @@
-"""Run every benchmark, or those named: ``python -m benchmarks [own_share auto_solver memory]``."""
+"""Run every benchmark, or those named: ``python -m benchmarks [own_share memory ...]``."""
 
 import sys
 
-from benchmarks import auto_solver, memory, own_share
+from benchmarks import auto_solver, memory, own_share, solver_matrix
 
-ALL = {"own_share": own_share, "auto_solver": auto_solver, "memory": memory}
+ALL = {
+    "own_share": own_share,
+    "auto_solver": auto_solver,
+    "memory": memory,
+    "solver_matrix": solver_matrix,
+}
 
 for name in sys.argv[1:] or ALL:
     print(f"\n{name}: {ALL[name].__doc__.splitlines()[0]}")

@@ -288,15 +288,24 @@ def _report(
 ) -> _Point:
     """Return the repaired point of one side with P and D.
 
-    A dual reports f_β itself, at its best offset; its P is that of f_β repaired, a bound only.
+    A dual reports f_β itself, at its best offset; its P is that of f_β repaired, where that moves f
+    by little: it is the P of what is shown, but for rounding that a large C blows up.
     """
     lower = lower_bound(risk, dual)
     if side == "primal":
         function, theta = repair_primal(risk, function, theta)
         return _Point(dual, function, theta, risk.primal_value(function, theta), lower)
     theta = offset_at(risk, dual, theta)
-    upper = risk.primal_value(*repair_primal(risk, dual, theta))
-    return _Point(dual, dual, theta, upper, lower)
+    repaired = repair_primal(risk, dual, theta)
+    shown = repaired if risk.loss.hard or _is_near(dual, theta, *repaired) else (dual, theta)
+    return _Point(dual, dual, theta, risk.primal_value(*shown), lower)
+
+
+def _is_near(function: Function, theta: Vector, repaired: Function, moved: Vector) -> bool:
+    """Whether a repair is a correction of what is shown, and not another answer."""
+    length, there = math.sqrt(function.norm2), math.sqrt(repaired.norm2)
+    offsets = np.abs(moved - theta) <= NEAR * (1.0 + np.abs(theta))
+    return bool(abs(length - there) <= NEAR * there and offsets.all())
 
 
 def _better(side: str, a: _Point, b: _Point) -> _Point:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+import cvxpy as cp
+
 from kernelqp.errors import InputError, NotCertified
 from kernelqp.formulation import Formulation
 from kernelqp.kkt import KKTReport, check_problem
@@ -87,21 +89,19 @@ def _repaired_point(solution: Solution) -> Iterator[Formulation]:
     """Show the solution's page at its repaired point, and put everything back afterwards."""
     formulation, point, parameters = solution.origin
     problem = formulation.problem
-    before = formulation.parameter_values()
+    given = [p for p in problem.parameters() if not isinstance(p, cp.CallbackParam)]
+    before = [(p, p.value) for p in given]
     held = [(v, v.value) for v in problem.variables()]
     duals = [(v, v.value) for c in problem.constraints for v in c.dual_variables]
     state = (problem._value, problem._status, problem._solution)  # cvxpy has no setter
     try:
-        _set(formulation, parameters)
+        for name, value in parameters.items():
+            formulation.parameters[name].value = value
         formulation.show(point)
         yield formulation
     finally:
-        _set(formulation, before)
+        for parameter, value in before:
+            parameter.value = value
         for variable, value in (*held, *duals):
             variable.save_value(value)
         problem._value, problem._status, problem._solution = state
-
-
-def _set(formulation: Formulation, values: dict[str, float]) -> None:
-    for name, value in values.items():
-        formulation.parameters[name].value = value

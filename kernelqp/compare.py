@@ -102,7 +102,7 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
         lower,
         upper,
         bool(agree and lower <= upper + tol * scale),
-        _close([s.beta for s in found], tol),
+        _close([getattr(s, "beta", np.zeros(1)) for s in found], tol),
         # an intercept is in the unit of a margin, which is 1
         _close([np.atleast_1d(getattr(s, "intercept", 0.0)) for s in found], tol, unit=1.0),
     )

@@ -5,7 +5,7 @@ If r satisfies y r >= 0, B'r = 0 and y'r > 0, then every f and b with y (f + b) 
     y'r <= Σ r_i (f(x_i) + b) = <f, f_r> <= ‖f‖ ‖r‖_K      so      margin = 1/‖f‖ <= ‖r‖_K / (y'r)
 
 and ‖r‖_K = 0 leaves no plane at all. In floating point the weights meet to within a resolution,
-which the proof states: √(n eps max K_ii) for a dense K, n eps max |x_i| for explicit features.
+which the proof states: √(n eps max K_ii) for a dense K, else n eps Σ a |x| in every feature.
 
 Source: Bennett & Bredensteiner (2000), Duality and geometry in SVM classifiers, ICML, 57-64.
 """
@@ -22,6 +22,7 @@ import scipy.linalg
 
 from kernelqp.errors import SolverFailed
 from kernelqp.fenchel import square_norm
+from kernelqp.gram import Gram
 from kernelqp.repair import EPS
 from kernelqp.solvers.cvxpy import run
 
@@ -63,24 +64,31 @@ def separation_proof(risk: RegularizedRisk) -> SeparationProof | None:
     if start is None:
         return None
     weights = meet(risk, start)
-    resolution = resolution_of(risk)
     distance = math.sqrt(max(risk.gram.norm2(risk.targets * weights), 0.0))
-    if not distance <= resolution:
-        return None
-    return SeparationProof(weights, distance, resolution)
+    resolution, verified = resolution_of(risk, weights)
+    return SeparationProof(weights, distance, resolution) if verified else None
 
 
-def resolution_of(risk: RegularizedRisk) -> float:
-    """Return the distance below which two means of the rows are one in double precision."""
-    size = math.sqrt(float(risk.gram.diagonal.max(initial=0.0)))
-    relative = risk.n * EPS if risk.gram.factor is not None else math.sqrt(risk.n * EPS)
-    return relative * size
+def resolution_of(risk: RegularizedRisk, weights: Vector) -> tuple[float, bool]:
+    """Return the distance below which two means are one, and whether the weights meet within it.
+
+    Of explicit features every one is held against its own rounding, n eps Σ a |x|: one that tells
+    the classes apart is not lost beside another that is large.
+    """
+    F, signed = risk.gram.factor, risk.targets * weights
+    if F is None:
+        size = float(risk.gram.diagonal.max(initial=0.0))
+        resolution = math.sqrt(risk.n * EPS * size)
+        return resolution, math.sqrt(max(risk.gram.norm2(signed), 0.0)) <= resolution
+    own = risk.n * EPS * (weights @ np.abs(F))
+    return float(np.linalg.norm(own)), bool((np.abs(signed @ F) <= own).all())
 
 
 def nearest_points(risk: RegularizedRisk) -> Vector | None:
     """Return the convex weights of the nearest points of the two classes, by a QP."""
-    k = risk.gram.mean_diagonal or 1.0
-    scaled = replace(risk, gram=risk.gram.scaled(1.0 / k))
+    gram = even(risk.gram)
+    k = gram.mean_diagonal or 1.0
+    scaled = replace(risk, gram=gram.scaled(1.0 / k))
     a = cp.Variable(risk.n, name="weights")
     total = _sums(risk)
     problem = cp.Problem(
@@ -92,6 +100,14 @@ def nearest_points(risk: RegularizedRisk) -> Vector | None:
     except SolverFailed:
         return None
     return None if a.value is None else np.maximum(a.value, 0.0)
+
+
+def even(gram: Gram) -> Gram:
+    """Return the Gram with features of one size: whether a plane separates does not depend on it."""
+    if gram.factor is None:
+        return gram
+    size = np.abs(gram.factor).max(axis=0, initial=0.0)
+    return Gram.from_factor(gram.factor / np.where(size > 0, size, 1.0))
 
 
 def meet(risk: RegularizedRisk, start: Vector) -> Vector:
@@ -107,7 +123,7 @@ def meet(risk: RegularizedRisk, start: Vector) -> Vector:
         if rows.size == 0:
             break
         signed = risk.targets[rows]
-        factor = risk.gram.thin_factor()[rows] * signed[:, None]
+        factor = even(risk.gram).thin_factor()[rows] * signed[:, None]
         scale = float(np.abs(factor).max(initial=0.0)) or 1.0
         system = np.vstack([factor.T / scale, total[:, rows]])
         right = np.r_[np.zeros(factor.shape[1]), np.ones(total.shape[0])]

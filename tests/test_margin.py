@@ -140,6 +140,16 @@ def test_separable_data_have_a_plane():
     assert answer.plane.predict(SQUARE[0]).tolist() == SQUARE[1]
 
 
+@pytest.mark.parametrize("stamp", [1.0, 1e9, 1e18])
+def test_a_feature_that_tells_the_classes_apart_is_not_lost_beside_a_large_one(stamp):
+    rng = np.random.default_rng(0)
+    y = np.resize([0, 1], 40)
+    X = np.c_[stamp * rng.uniform(1, 2, 40), y]
+    assert kq.separable(X, y).separable is not False
+    near = kq.separable([[0.0], [1e-8], [1.0]], [-1, 1, 1])
+    assert near.separable is not False
+
+
 def test_separability_that_double_precision_cannot_tell_is_said_to_be_so():
     X, y = [[1e9, 0], [-2e9, 0], [3e9, 0], [0, 1], [1.5e9, 1], [-2.5e9, 1]], [0, 0, 0, 1, 1, 1]
     answer = kq.separable(X, y)

@@ -1,17 +1,21 @@
 """The library of reference problems: each optimum is met, and what `source` claims is executed."""
 
+from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import starmap
 
 import numpy as np
 import pytest
-from sklearn.svm import SVC
+from scipy.optimize import linprog
+from sklearn.svm import SVC, LinearSVC
 
 from kernelqp.errors import Status
+from kernelqp.kernels import RBF, Linear, Polynomial
 from kernelqp.problem_file import load_problem, problem_names
 from kernelqp.problem_file.expected import Check, compare_with
 from kernelqp.solution import Infeasible
 
-SLOW = {("digits", "primal")}
+SLOW = {("digits", "primal"), ("digits_eight", "primal")}
 CASES = [
     pytest.param(name, form, marks=[pytest.mark.slow] if (name, form) in SLOW else [])
     for name in problem_names()
@@ -36,38 +40,183 @@ def test_every_form_is_proved_and_as_expected(name, form):
     assert isinstance(result, Infeasible) or result.status is Status.CERTIFIED
 
 
+# --- double precision: LIBSVM's or LIBLINEAR's sets, and one linear system ------------------------
+
+
 @pytest.mark.parametrize(
-    ("name", "bounded", "free"), [("breast_cancer", 62, 57), ("digits", 253, 241)]
+    ("name", "bounded", "free", "digits"),
+    [("breast_cancer", 62, 57, 1e-13), ("digits", 253, 241, 1e-13), ("moons", 5, 11, 1e-12)],
 )
-def test_libsvm_and_one_linear_system_give_the_same_optimum(name, bounded, free):
+def test_libsvm_and_one_linear_system_give_the_same_optimum(name, bounded, free, digits):
     problem = load_problem(name)
-    y = np.where(problem.y == problem.y.max(), 1.0, -1.0)
+    y, C = signs_of(problem), problem.method.C
     K = problem.method.kernel(problem.X)
-    beta, b, sets = elbow_of_libsvm(K, y)
+    beta, b, sets = elbow_of_libsvm(K, y, C)
     f = K @ beta + b
     norm2 = beta @ K @ beta
-    primal = 0.5 * norm2 + np.maximum(0.0, 1.0 - y * f).sum()
+    primal = 0.5 * norm2 + C * np.maximum(0.0, 1.0 - y * f).sum()
     dual = y @ beta - 0.5 * norm2
     assert sets == (bounded, free)
-    assert primal == pytest.approx(problem.expected["value"], rel=1e-13)
-    assert dual == pytest.approx(problem.expected["value"], rel=1e-13)
-    assert np.abs(beta.sum()) < 1e-12
+    assert primal == pytest.approx(problem.expected["value"], rel=digits)
+    assert dual == pytest.approx(problem.expected["value"], rel=digits)
+    assert b == pytest.approx(problem.expected["intercept"], rel=1e-9)
+    assert np.abs(beta.sum()) < 1e-12 * C
     assert (y * beta >= 0).all()
-    assert (y * beta <= 1).all()
+    assert (y * beta <= C).all()
     assert problem.expected["support_vectors"] == sum(sets)
 
 
-def elbow_of_libsvm(K, y):
-    """Return beta and b on LIBSVM's sets at C = 1, the free ones by K_EE beta_E + b = y_E - ..."""
-    found = SVC(C=1.0, kernel="precomputed", tol=1e-9).fit(K, y)
+def signs_of(problem):
+    """Return the labels as -1 and +1."""
+    return np.where(problem.y == problem.y.max(), 1.0, -1.0)
+
+
+def elbow_of_libsvm(K, y, C):
+    """Return beta and b on LIBSVM's sets, the free ones by K_EE beta_E + b = y_E - ..."""
+    found = SVC(C=C, kernel="precomputed", tol=1e-9).fit(K, y)
     alpha = np.zeros(len(y))
-    alpha[found.support_] = np.abs(found.dual_coef_[0])
+    alpha[found.support_] = np.abs(found.dual_coef_[0]) / C
     at_bound, free = alpha > 1 - 1e-6, (alpha > 1e-7) & (alpha <= 1 - 1e-6)
-    beta, ones = np.where(at_bound, y, 0.0), np.ones((free.sum(), 1))
+    beta, ones = np.where(at_bound, C * y, 0.0), np.ones((free.sum(), 1))
     system = np.block([[K[np.ix_(free, free)], ones], [ones.T, np.zeros((1, 1))]])
     solved = np.linalg.solve(system, np.r_[y[free] - K[free] @ beta, -beta.sum()])
     beta[free] = solved[:-1]
     return beta, solved[-1], (at_bound.sum(), free.sum())
+
+
+def test_liblinear_and_one_linear_system_give_the_optimum_of_linear_svc_hinge():
+    problem = load_problem("linear_svc_hinge")
+    y, Z = signs_of(problem), np.c_[problem.X, np.ones(problem.n)]
+    found = LinearSVC(loss="hinge", tol=1e-10, max_iter=10**7).fit(problem.X, y)
+    z = y * (Z @ np.r_[found.coef_[0], found.intercept_])
+    inside, on = z < 1 - 1e-4, np.abs(z - 1) <= 1e-4
+    beta = np.where(inside, y, 0.0)
+    beta[on] = np.linalg.solve(Z[on] @ Z[on].T, y[on] - Z[on] @ (Z.T @ beta))
+    v = Z.T @ beta
+    assert (y * beta >= 0).all()
+    assert (y * beta <= 1).all()
+    assert inside.sum() + on.sum() == problem.expected["support_vectors"]
+    dual = np.abs(beta).sum() - 0.5 * v @ v
+    assert 0.5 * v @ v + np.maximum(0.0, 1 - y * (Z @ v)).sum() == pytest.approx(dual, rel=1e-13)
+    assert dual == pytest.approx(problem.expected["value"], rel=1e-12)
+    assert v[:4] == pytest.approx(problem.expected["weights"], abs=1e-8)
+    assert v[4] == pytest.approx(problem.expected["intercept"], abs=1e-8)
+
+
+# --- exact arithmetic: what `source` calls a proof ------------------------------------------------
+
+
+def exact_rows(name):
+    """Return X as fractions: iris in tenths, pixels in sixteenths, other floats as they are."""
+    unit = {"iris": 10, "digits": 16}.get(name.split("_")[0])
+    X = load_problem(name).X.tolist()
+    if unit == 16:
+        return [[Fraction(int(v), 16) for v in row] for row in X]
+    return [[Fraction(round(unit * v), unit) if unit else Fraction(v) for v in row] for row in X]
+
+
+def solve_exactly(rows, right):
+    """Return the one x with rows x = right, by elimination over the fractions."""
+    table, done = [[*row, v] for row, v in zip(rows, right, strict=True)], 0
+    for j in range(len(rows[0])):
+        pivot = next(i for i in range(done, len(table)) if table[i][j])
+        table[done], table[pivot] = table[pivot], table[done]
+        head = [v / table[done][j] for v in table[done]]
+        table = [
+            head if i == done else [a - row[j] * h for a, h in zip(row, head, strict=True)]
+            for i, row in enumerate(table)
+        ]
+        done += 1
+    assert all(row[-1] == 0 for row in table[done:])  # what is left over does not contradict
+    return [row[-1] for row in table[:done]]
+
+
+def dot(a, b):
+    """Return the sum of products."""
+    return sum(starmap(lambda p, q: p * q, zip(a, b, strict=True)))
+
+
+def exact_machine(X, y, free, bounded=(), C=0):
+    """Return alpha, w, b with the bounded rows at C and the free ones on the margin."""
+    fixed = [sum(y[i] * C * X[i][j] for i in bounded) for j in range(len(X[0]))]
+    rows = [[dot(X[i], X[j]) for j in free] + [1] for i in free]
+    right = [y[i] - dot(fixed, X[i]) for i in free]
+    *beta, b = solve_exactly(
+        [*rows, [1] * len(free) + [0]], [*right, -sum(y[i] * C for i in bounded)]
+    )
+    w = [v + sum(c * X[i][j] for c, i in zip(beta, free, strict=True)) for j, v in enumerate(fixed)]
+    return [c * y[i] for c, i in zip(beta, free, strict=True)], w, b
+
+
+@pytest.mark.parametrize(
+    "name", ["wine_hard", "digits_hard", "breast_cancer_hard", "iris_hard", "iris_virginica"]
+)
+def test_the_rows_on_a_hard_margin_prove_the_optimum_in_exact_arithmetic(name):
+    problem = load_problem(name)
+    X, y = exact_rows(name), [int(v) for v in signs_of(problem)]
+    support = problem.expected["support_vectors"]
+    alpha, w, b = exact_machine(X, y, support)
+    margins = [s * (dot(w, x) + b) for s, x in zip(y, X, strict=True)]
+    assert min(alpha) > 0
+    assert min(margins) == 1
+    assert [i for i, margin in enumerate(margins) if margin == 1] == support
+    assert dot(w, w) == sum(alpha)
+    matches(problem, value=float(sum(alpha) / 2), intercept=float(b), weights=[float(v) for v in w])
+    matches(problem, geometric_margin=float(dot(w, w)) ** -0.5)
+    if name == "breast_cancer_hard":
+        assert 63_036 < max(alpha) < 63_037
+
+
+def matches(problem, **got):
+    """Assert that what the file gives is what came, to the figures that it prints."""
+    for key in set(got) & set(problem.expected):
+        assert got[key] == pytest.approx(problem.expected[key], rel=2e-10, abs=1e-8), key
+
+
+def test_the_sets_of_iris_soft_prove_the_optimum_in_exact_arithmetic():
+    problem = load_problem("iris_soft")
+    X, y = exact_rows("iris_soft"), [int(v) for v in signs_of(problem)]
+    found = SVC(kernel="linear", tol=1e-9).fit(problem.X, y)
+    sizes = np.abs(found.dual_coef_[0])
+    bounded, free = found.support_[sizes > 1 - 1e-6], found.support_[sizes <= 1 - 1e-6]
+    alpha, w, b = exact_machine(X, y, free, bounded, C=1)
+    slack = [1 - s * (dot(w, x) + b) for s, x in zip(y, X, strict=True)]
+    assert all(0 < a < 1 for a in alpha)
+    assert all(slack[i] > 0 for i in bounded)
+    assert all(slack[i] < 0 for i in range(problem.n) if i not in found.support_)
+    value = dot(w, w) / 2 + sum(slack[i] for i in bounded)
+    assert value == sum(alpha) + len(bounded) - dot(w, w) / 2
+    matches(problem, value=float(value), weights=[float(v) for v in w], intercept=float(b))
+    assert problem.expected["support_vectors"] == len(free) + len(bounded)
+
+
+@pytest.mark.parametrize("name", ["iris_not_separable", "digits_eight"])
+def test_equal_means_of_few_rows_prove_that_no_plane_separates(name):
+    problem = load_problem(name)
+    y = signs_of(problem)
+    meet = np.vstack([problem.X.T * y, y > 0, y < 0])
+    found = linprog(np.zeros(problem.n), A_eq=meet, b_eq=np.r_[np.zeros(len(meet) - 2), 1, 1])
+    used = np.flatnonzero(found.x > 1e-12)
+    X = exact_rows(name)
+    columns = [[int(y[i]) * v for v in X[i]] + [int(y[i] > 0), int(y[i] < 0)] for i in used]
+    weights = solve_exactly(
+        list(map(list, zip(*columns, strict=True))), [0] * (len(meet) - 2) + [1, 1]
+    )
+    assert min(weights) > 0
+    assert len(used) <= len(meet)
+
+
+@pytest.mark.parametrize(
+    ("name", "multipliers"),
+    [("xor_not_separable", [0.5] * 4), ("one_ray", [3, 1])],
+)
+def test_the_multipliers_of_the_source_prove_that_no_plane_separates(name, multipliers):
+    problem = load_problem(name)
+    signed = signs_of(problem) * multipliers
+    assert (signed @ problem.X).tolist() == [0] * problem.X.shape[1]
+    assert problem.method.intercept == "none" or signed.sum() == 0
+    proof = problem.solve().proof.weights
+    assert proof / proof[0] == pytest.approx(np.abs(signed) / abs(signed[0]), abs=1e-9)
 
 
 def test_the_iris_optimum_is_a_fraction_in_exact_arithmetic():
@@ -106,6 +255,176 @@ def test_newton_gives_the_optimum_of_linear_svc():
     assert w[:4] == pytest.approx(problem.expected["weights"], abs=1e-8)
     assert w[:4] == pytest.approx([0.141, 0.526, 0.679, 0.493], abs=1e-3)  # as printed by them
     assert w[4] == pytest.approx(problem.expected["intercept"], abs=1e-8)
+
+
+# --- closed forms, to fifty digits ----------------------------------------------------------------
+
+
+def parts(*fractions):
+    """Return fractions written "p/q" as decimals."""
+    return [Decimal(p) / Decimal(q) for p, q in (f"{v}/1".split("/")[:2] for v in fractions)]
+
+
+with localcontext(prec=60):
+    K4 = 1 / (1 - Decimal(-1).exp()) ** 2
+    BIG = Decimal(10) ** 6 / 3 + Decimal(2) / 9
+    # alpha and b of the derivation in `source`
+    CLOSED = {
+        "constant_features": (parts("4/3", "4/3", "4/3", 2, 2), 1),
+        "duplicates": (parts("1/15", "1/15", "1/15", "1/10", "1/10"), Decimal("0.6")),
+        "far_from_origin": (parts("1/2", "1/2", 1, 0), -1_000_001),
+        "four_points": (parts("1/2", "1/2", 1, 0), -1),
+        "huge_C": (parts(0, "1/2", "1/2", 0), -2),
+        "huge_C_overlap": ([BIG, Decimal(10) ** 6, Decimal(10) ** 6, BIG], -1),
+        "integer_ties": (parts(*["2/3"] * 6), -1),
+        "no_free_vectors": (parts(*["1/200"] * 4), Decimal("-0.95")),
+        "no_intercept": (parts("1/2", "3/2"), 0),
+        "opposite_labels": (parts("1/2", 1, 1, "1/2"), 0),
+        "penalized_hard": (parts("7/2", "3/2"), -2),
+        "power_1_5": (parts("3/8", "3/8"), 0),
+        "precomputed": (parts("4/3", "2/3", "2/3"), Decimal(-1) / 3),
+        "six_points": (parts(0, "1/4", 0, "1/4", 0, 0), 0),
+        "squared_hinge": (parts("2/5", "2/5"), 0),
+        "tiny_C": (parts(0, "1/10000000", "1/10000000"), Decimal("0.9999996")),
+        "two_gaussian": (parts(1, 1), 0),
+        "weights": (parts("1/5", "1/5", 0), Decimal("0.6")),
+        "xor": (parts(*["1/8"] * 4), 0),
+        "xor_gaussian": ([K4] * 4, 0),
+        "xor_plain": (parts(*["1/8"] * 4), 0),
+        "xor_soft": (parts(*[10] * 4), 0),
+    }
+TINY = Decimal("1e-45")
+
+
+class Exact:
+    """A small problem in decimals: its two objectives, written from the textbook."""
+
+    def __init__(self, problem):
+        method = problem.method
+        self.y = [Decimal(1) if v == max(problem.y) else Decimal(-1) for v in problem.y]
+        self.X = [[Decimal(repr(v)) for v in row] for row in problem.X.tolist()]
+        self.K = [[self.kernel(method.kernel, x, z) for z in self.X] for x in self.X]
+        if not isinstance(method.kernel, Linear | Polynomial | RBF):
+            self.K = self.X
+        self.intercept = method.intercept
+        self.power = getattr(method, "slack_power", None)
+        rows = range(problem.n)
+        weights = [1] * problem.n if problem.sample_weight is None else problem.sample_weight
+        classes = getattr(method, "class_weight", None) or {}
+        factors = [weights[i] * classes.get(problem.y[i], 1) for i in rows]
+        price = Decimal(repr(getattr(method, "C", 1.0)))
+        self.costs = [price * Decimal(float(v)) for v in factors]
+
+    @staticmethod
+    def kernel(kernel, x, z):
+        if isinstance(kernel, Polynomial):
+            return (Decimal(kernel.gamma) * dot(x, z) + Decimal(kernel.constant)) ** kernel.degree
+        if isinstance(kernel, RBF):
+            return (-Decimal(kernel.gamma) * sum((p - q) ** 2 for p, q in zip(x, z))).exp()  # noqa: B905
+        return dot(x, z)
+
+    def norm2(self, alpha):
+        beta = list(starmap(lambda a, s: a * s, zip(alpha, self.y, strict=True)))
+        norm2 = dot(beta, [dot(row, beta) for row in self.K])
+        return norm2 + sum(beta) ** 2 if self.intercept == "penalized" else norm2
+
+    def slack(self, alpha, b):
+        beta = list(starmap(lambda a, s: a * s, zip(alpha, self.y, strict=True)))
+        f = [dot(row, beta) + b for row in self.K]
+        return [max(Decimal(0), 1 - s * v) for s, v in zip(self.y, f, strict=True)]
+
+    def primal(self, alpha, b):
+        slack = self.slack(alpha, b)
+        if self.power is None:
+            return self.norm2(alpha) / 2 if max(slack) < TINY else Decimal("inf")
+        q = Decimal(self.power)
+        return self.norm2(alpha) / 2 + dot(self.costs, [v**q if v else v for v in slack])
+
+    def dual(self, alpha):
+        """Return the dual value; alpha must be feasible."""
+        assert min(alpha) >= 0
+        assert self.intercept != "free" or abs(dot(alpha, self.y)) < TINY
+        value = sum(alpha) - self.norm2(alpha) / 2
+        if self.power is None:
+            return value
+        if self.power == 1:
+            assert all(a <= c for a, c in zip(alpha, self.costs, strict=True))
+            return value
+        q = Decimal(self.power)
+        steep = [(a / (c * q)) ** (q / (q - 1)) for a, c in zip(alpha, self.costs, strict=True)]
+        return value - (q - 1) * dot(self.costs, steep)
+
+
+def test_every_problem_has_its_optimum_proved_here():
+    others = "breast_cancer digits moons linear_svc linear_svc_hinge iris_soft wine_hard "
+    others += "digits_hard breast_cancer_hard iris_hard iris_virginica iris_not_separable "
+    others += "digits_eight xor_not_separable one_ray"
+    assert set(others.split()) | set(CLOSED) == set(problem_names())
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_closed_form_has_equal_primal_and_dual_values(name):
+    problem, (alpha, b) = load_problem(name), CLOSED[name]
+    with localcontext(prec=60):
+        exact = Exact(problem)
+        value = exact.dual(alpha)
+        assert abs(exact.primal(alpha, b) - value) <= TINY * abs(value)
+        assert float(value) == pytest.approx(problem.expected["value"], rel=1e-14)
+        if problem.method.intercept == "penalized":
+            assert b == dot(alpha, exact.y)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_what_is_expected_of_the_point_is_the_closed_form(name):
+    problem, (alpha, b) = load_problem(name), CLOSED[name]
+    with localcontext(prec=60):
+        exact = Exact(problem)
+        beta = [a * s for a, s in zip(alpha, exact.y, strict=True)]
+        got = {"alpha": alpha, "beta": beta, "slack": exact.slack(alpha, b), "intercept": b}
+        got["weights"] = [dot(beta, column) for column in zip(*exact.X, strict=True)]
+        got["geometric_margin"] = 1 / (exact.norm2(alpha).sqrt() or TINY)
+        carries = [i for i, a in enumerate(alpha) if a > 0]
+        got |= {"support_vectors": carries, "n_support": len(carries)}
+        got = {key: np.array(value, dtype=float).tolist() for key, value in got.items()}
+    for key in set(got) & set(problem.expected):
+        assert got[key] == pytest.approx(problem.expected[key], rel=1e-14, abs=1e-15), key
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CLOSED if "intercept_interval" in load_problem(name).expected]
+)
+def test_the_ends_of_an_intercept_interval_are_optimal_and_nothing_beyond_them(name):
+    problem, (alpha, b) = load_problem(name), CLOSED[name]
+    with localcontext(prec=60):
+        exact, step = Exact(problem), Decimal("1e-12")
+        best = exact.dual(alpha)
+        for end, out in zip(problem.expected["intercept_interval"], (-step, step), strict=True):
+            at = b if end == float(b) else Decimal(repr(end))
+            assert float(exact.primal(alpha, at)) == pytest.approx(float(best), rel=1e-15)
+            assert exact.primal(alpha, at + out) > best * (1 + Decimal("1e-13"))
+
+
+@pytest.mark.parametrize("form", ["dual", "primal"])
+@pytest.mark.parametrize("name", CLOSED)
+def test_the_default_solver_finds_the_point_and_not_only_the_value(name, form):
+    problem, (alpha, b) = load_problem(name), CLOSED[name]
+    found = problem.solve(form=form)
+    with localcontext(prec=60):
+        exact = Exact(problem)
+        beta = [a * s for a, s in zip(alpha, exact.y, strict=True)]
+        f = np.array([float(dot(row, beta)) for row in exact.K])
+    shown = found.decision_function(problem.X) - found.intercept
+    if problem.method.intercept == "penalized":
+        shown = shown + found.intercept - float(b)
+    assert shown == pytest.approx(f, rel=1e-6, abs=1e-6 * np.abs(f).max() + 1e-12)
+
+
+def test_weights_are_the_duplicates():
+    weights, duplicates = (load_problem(name).solve() for name in ("weights", "duplicates"))
+    assert weights.value == pytest.approx(duplicates.value, rel=1e-9)
+    assert weights.alpha[:2] == pytest.approx(
+        [duplicates.alpha[:3].sum(), duplicates.alpha[3:].sum()], rel=1e-6
+    )
 
 
 # --- the comparison with [expected] ---------------------------------------------------------------

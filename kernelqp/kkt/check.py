@@ -7,11 +7,11 @@ import cvxpy as cp
 import numpy as np
 
 from kernelqp.errors import InputError
-from kernelqp.kkt.lagrangian import Lagrangian, Term, flat, lagrangian
+from kernelqp.kkt.attributes import JUDGED_ATTRIBUTES, attributes, outside, value_of
+from kernelqp.kkt.lagrangian import Lagrangian, Term, lagrangian
 from kernelqp.kkt.report import (
     COMPLEMENTARITY,
     DUAL,
-    EVIDENCE,
     KINDS,
     NOT_JUDGED,
     PRIMAL,
@@ -24,19 +24,15 @@ from kernelqp.kkt.report import (
     not_judged,
 )
 from kernelqp.kkt.scales import Scales, scales_of
-from kernelqp.kkt.stationarity import (
-    BOUND_ATTRIBUTES,
-    MATRIX_ATTRIBUTES,
-    attributes,
-    bounds,
-    judge_stationarity,
-)
-from kernelqp.kkt.sweep import Gradient, GradientError, Sweep
+from kernelqp.kkt.stationarity import judge_stationarity
+from kernelqp.kkt.sweep import Gradient, GradientError, Sweep, flat, quiet
 
 NUMBERS = (int, float, np.floating, np.integer)
+PRIMAL_ATTRIBUTES = JUDGED_ATTRIBUTES - {"boolean", "integer"}
 SAME_VALUE = 1e-9  # of the size of the objective; beyond, the answer was changed since the solve
 
 
+@quiet()
 def check_problem(
     problem: cp.Problem, tol: float = 1e-6, names: Mapping[int, str] | None = None
 ) -> KKTReport:
@@ -92,7 +88,7 @@ def check_problem(
     found, sweep = lagrangian(problem, names), Sweep()
     try:
         gradient: dict[cp.Variable, Gradient] | str = _gradient(found, problem, sweep)
-        scales = scales_of(found, sweep, None if isinstance(gradient, str) else gradient)
+        scales = scales_of(found, sweep, None if isinstance(gradient, str) else gradient, tol)
     except GradientError as error:
         return _nothing_judged(f"a constraint or the objective has no scale here: {error}", tol)
     if not _unchanged(problem, scales):
@@ -122,23 +118,20 @@ def _checked(problem: object, tol: object) -> float:
 def _unreadable(problem: cp.Problem) -> str:
     """Why there are no numbers to judge; empty if there are."""
     variables = problem.variables()
-    if problem.value is None or any(_value(v) is None for v in variables):
+    if problem.value is None or any(value_of(v) is None for v in variables):
         return f"no values (status {problem.status}): solve the problem first"
     if any(v.is_complex() for v in variables) or any(c.is_complex() for c in problem.constraints):
         return "complex variables or constraints"
-    unjudged = {name for v in variables for name in attributes(v)} & {"diag", "sparsity"}
+    unjudged = {name for v in variables for name in attributes(v)} - JUDGED_ATTRIBUTES
     if unjudged:
         return f"variables with attribute {', '.join(sorted(unjudged))}"
-    values = [problem.value, problem.objective.value, *map(_value, variables)]
+    if any(p.value is None for p in problem.parameters()):
+        return "a parameter without a value"
+    values = [problem.value, problem.objective.value, *map(value_of, variables)]
     values += [dual.value for c in problem.constraints for dual in c.dual_variables]
     if not all(np.isfinite(flat(n)).all() for n in values if n is not None):
         return "an infinite or NaN value"
     return ""
-
-
-def _value(variable: cp.Variable) -> object:
-    """Value without cvxpy's warning about sparse variables."""
-    return variable.value_sparse if variable.sparse_idx is not None else variable.value
 
 
 def _not_convex(problem: cp.Problem) -> str:
@@ -169,51 +162,38 @@ def _primal(found: Lagrangian, problem: cp.Problem, scales: Scales, tol: float) 
     """Primal feasibility of every constraint, and of every attribute."""
     rows = []
     for k, term in enumerate(found.terms):
-        name, scale, data = f"{PRIMAL}: {term.name}", scales.constraints[k], scales.data[k]
+        name, scale, noise = f"{PRIMAL}: {term.name}", scales.constraints[k], scales.noise[k]
         if term.missing.startswith("unknown"):
             rows.append(not_judged(name, PRIMAL, term.missing))
             continue
-        rows.append(_distance(term, name, PRIMAL, scale, tol, data))
+        rows.append(_distance(term, name, PRIMAL, scale, tol, noise))
     return rows + [
         _attribute_condition(v, scales.variables[v], tol)
         for v in problem.variables()
-        if attributes(v) & (BOUND_ATTRIBUTES | MATRIX_ATTRIBUTES)
+        if attributes(v) & PRIMAL_ATTRIBUTES
     ]
 
 
 def _distance(
-    term: Term, name: str, kind: str, scale: float, tol: float, data: float = 0.0
+    term: Term, name: str, kind: str, scale: float, tol: float, noise: float
 ) -> Condition:
     """Distance of the constraint to its set, or of its multipliers to the dual cone."""
-    try:
-        residual = term.violation() if kind == PRIMAL else term.dual_violation()
-    except cp.error.SolverError as error:
-        return not_judged(name, kind, f"the projection failed ({error})")
-    value, place = _largest(residual)
-    evidence = EVIDENCE if term.is_projected_by_solver else PROOF
-    return judge(name, kind, value, scale, tol, place, evidence, data)
+    value, place = _largest(term.violation() if kind == PRIMAL else term.dual_violation())
+    return judge(name, kind, value, scale, tol, place, PROOF, noise)
 
 
 def _attribute_condition(variable: cp.Variable, scale: float, tol: float) -> Condition:
     """Whether a value lies in the set its attributes describe."""
-    shown = attributes(variable) & (BOUND_ATTRIBUTES | MATRIX_ATTRIBUTES)
+    shown = attributes(variable) & PRIMAL_ATTRIBUTES
     name = f"{PRIMAL}: {variable.name()} ({', '.join(sorted(shown))})"
-    x, (lower, upper) = flat(variable.value), bounds(variable)
-    if shown & MATRIX_ATTRIBUTES:
-        X = np.reshape(x, variable.shape, order="F")
-        eigenvalues = np.linalg.eigvalsh((X + X.T) / 2)
-        outside = [np.abs(X - X.T).max()]
-        outside += [-eigenvalues[0]] * ("PSD" in shown) + [eigenvalues[-1]] * ("NSD" in shown)
-        return judge(name, PRIMAL, max(0.0, float(max(outside))), scale, tol, (), PROOF)
-    distance = np.maximum(np.maximum(lower - x, x - upper), 0.0)
-    value, place = _largest(np.reshape(distance, variable.shape, order="F"))
+    value, place = _largest(np.reshape(outside(variable), variable.shape, order="F"))
     return judge(name, PRIMAL, value, scale, tol, place, PROOF)
 
 
 def _multipliers(found: Lagrangian, scales: Scales, tol: float) -> list[Condition]:
     """Dual feasibility and complementarity of every inequality and cone."""
     rows = []
-    for term, scale in zip(found.terms, scales.multipliers, strict=True):
+    for k, term in enumerate(found.terms):
         if term.is_equality and not term.missing:
             continue
         names = (f"{DUAL}: {term.name}", f"{COMPLEMENTARITY}: {term.name}")
@@ -221,28 +201,19 @@ def _multipliers(found: Lagrangian, scales: Scales, tol: float) -> list[Conditio
             kinds = (DUAL, COMPLEMENTARITY)
             rows += [not_judged(n, k, term.missing) for n, k in zip(names, kinds, strict=True)]
             continue
-        rows += _multiplier_pair(term, names, scale, scales, tol)
+        rows += _multiplier_pair(k, term, names, scales, tol)
     return rows
 
 
 def _multiplier_pair(
-    term: Term, names: tuple[str, str], scale: float, scales: Scales, tol: float
+    k: int, term: Term, names: tuple[str, str], scales: Scales, tol: float
 ) -> list[Condition]:
-    """Dual feasibility and complementarity of one constraint."""
-    products = np.abs(term.products())
+    """Dual feasibility and complementarity of one constraint, the k-th."""
+    products, (scale, noise) = np.abs(term.products()), (scales.objective, scales.objective_noise)
     total, at = float(products.sum()), _largest(products)[1]
     return [
-        _distance(term, names[0], DUAL, scale, tol),
-        judge(
-            names[1],
-            COMPLEMENTARITY,
-            total,
-            scales.objective,
-            tol,
-            at,
-            PROOF,
-            scales.objective_data,
-        ),
+        _distance(term, names[0], DUAL, scales.multipliers[k], tol, scales.multiplier_noise[k]),
+        judge(names[1], COMPLEMENTARITY, total, scale, tol, at, PROOF, noise),
     ]
 
 
@@ -257,9 +228,9 @@ def _largest(residual: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tup
 
 def _without_scale(condition: Condition, scales: Scales) -> Condition:
     """Turn a refusal into "not judged" where the problem is the same in every unit."""
-    if condition.holds is not False or scales.has_scale:
+    reason = scales.no_primal_scale if condition.kind == PRIMAL else scales.no_scale
+    if condition.holds is not False or not reason:
         return condition
-    reason = "optimum 0 and no data: the problem is the same in every unit, so nothing is small"
     c = condition
     return Condition(c.name, c.kind, c.value, c.scale, c.tolerance, None, reason, NOT_JUDGED)
 

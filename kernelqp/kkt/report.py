@@ -13,8 +13,6 @@ PROOF: Final = "proof"
 EVIDENCE: Final = "evidence"
 NOT_JUDGED: Final = "not judged"
 
-NOISE: Final = 1e-8  # of the size of the data, what solvers leave at their default tolerances
-
 Place = int | tuple[int, ...]
 
 
@@ -31,9 +29,9 @@ class Condition:
     kind : str
         "primal feasibility", "dual feasibility", "complementarity" or "stationarity".
     value : float
-        The absolute residual, in the units of the problem: cvxpy's violation (primal), its dual
-        violation (dual), sum |multiplier · residual| (complementarity), or the largest gradient
-        entry or Lagrangian gap (stationarity); nan if not judged.
+        The absolute residual, in the units of the problem: distance to the set (primal), of the
+        multipliers to the dual cone (dual), sum |multiplier · residual| (complementarity), or the
+        largest gradient entry or Lagrangian gap (stationarity); nan if not judged.
     scale : float
         Size of the terms that cancel in `value`, same units.
     tolerance : float
@@ -75,16 +73,16 @@ def judge(
     tol: float,
     where: Place | str,
     evidence: str,
-    data: float = 0.0,
+    noise: float = 0.0,
 ) -> Condition:
     """Compare a residual with tol times its scale; exactly 0 needs no scale.
 
-    Where residual and scale are both below a solver's noise at the size of the `data`, the answer
-    is 0 but for noise, and noise against noise gives neither yes nor no.
+    Where residual and scale are both below the `noise`, the answer is 0 as far as can be told, and
+    noise against noise gives neither yes nor no.
     """
     tolerance = tol * scale
     holds = value == 0 or value <= tolerance
-    if not holds and max(value, scale) <= NOISE * data:
+    if not holds and max(value, scale) <= noise:
         reason = f"0 but for noise at the size of the data, so there is no scale ({value:.1e})"
         return Condition(name, kind, value, scale, tolerance, None, reason, NOT_JUDGED)
     return Condition(name, kind, value, scale, tolerance, holds, where, evidence)

@@ -1,6 +1,9 @@
 """What a residual is compared with, so that neither units nor repeated rows change a verdict.
 
-* objective: sum of |terms| of f0 at the answer (a constant that is merely added left out);
+* objective: sum of |terms| of f0 at the answer (a constant that is merely added left out); of a
+  quadratic program over a cone, whose optimum may be 0, at least L²/S with L and S the sizes of
+  its linear and quadratic terms: four times what f0 can fall along the ray through x, however
+  small x is, and 2 L at any optimum but 0;
 * constraint: max over rows of sum |A||x| + |const|; on a single variable also |A| times that
   variable's own scale;
 * a variable's own scale: max|x|, and what its constraints say it could be, (sum |A||x| + |const|)
@@ -11,8 +14,8 @@
   would notice);
 * gradient: for each variable the largest sum of its |terms|, from the sweep.
 
-Beside each scale stands the size of the data, inactive constants included. It never accepts
-anything: it only tells an answer that is 0 but for noise from a wrong one.
+Beside each scale stands a noise, a share of the size of the data, inactive constants included. It
+never accepts anything: it only tells an answer that is 0 but for noise from a wrong one.
 
 |lhs| and |rhs| alone would refuse nearly every dual SVM (yᵀα = 0, ξ >= 0).
 """
@@ -24,11 +27,16 @@ import cvxpy as cp
 import numpy as np
 
 from kernelqp._types import Vector
-from kernelqp.kkt.lagrangian import Lagrangian, Term, flat
-from kernelqp.kkt.sweep import Gradient, Sweep, degrees, is_affine_tree
+from kernelqp.kkt.attributes import is_cone, value_of
+from kernelqp.kkt.cones import rows_of
+from kernelqp.kkt.lagrangian import Lagrangian, Term
+from kernelqp.kkt.sweep import Gradient, Sweep, degrees, flat, is_affine_tree, sizes_by_degree
 
 ACTIVE = 1e-3  # a row is active when its slack is below this share of its terms
+NOISE = 1e-8  # of the size of the data, what solvers leave however small tol is
 NEGLIGIBLE = 1e-6  # of objective / gradient, below which a variable is taken to be 0
+NO_SCALE = "optimum 0 and no data: the problem is the same in every unit, so nothing is small"
+NO_OBJECTIVE = "the objective is constant, so multipliers have no scale"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,65 +51,106 @@ class Scales:
         Own scale by variable, units of that variable; 0 where nothing is known.
     constraints, multipliers : list of float
         One per term of the Lagrangian.
-    data : list of float
-        Size of each constraint's data, inactive constants included.
-    objective_data : float
-        What the objective could be, by the size of the data.
-    has_scale : bool
-        False if the problem is homogeneous: the same in every unit, so nothing is small.
+    noise, multiplier_noise : list of float
+        Where a residual of a constraint, or of its multipliers, is 0 as far as can be told.
+    objective_noise : float
+        The same in units of f0.
+    no_scale, no_primal_scale : str
+        Why nothing is small, in the whole problem and among the constraints alone: where all terms
+        are of one degree, the problem is the same in every unit. Empty where there are scales.
     """
 
     objective: float
     variables: dict[cp.Variable, float]
     constraints: list[float]
     multipliers: list[float]
-    data: list[float]
-    objective_data: float
-    has_scale: bool
+    noise: list[float]
+    multiplier_noise: list[float]
+    objective_noise: float
+    no_scale: str
+    no_primal_scale: str
 
 
 def scales_of(
-    lagrangian: Lagrangian, sweep: Sweep, gradient: dict[cp.Variable, Gradient] | None
+    lagrangian: Lagrangian,
+    sweep: Sweep,
+    gradient: dict[cp.Variable, Gradient] | None,
+    tol: float,
 ) -> Scales:
     """All scales, in the order in which they build on each other."""
+    degree, rows_degree = _degrees(lagrangian, sweep)
     objective = float(np.sum(sweep.size(lagrangian.objective, offsets=False)))
+    cone_qp = _cone_qp(lagrangian, sweep) if degree == {1.0, 2.0} and rows_degree <= {1.0} else 0.0
+    objective, negligible = max(objective, cone_qp), np.inf if cone_qp else NEGLIGIBLE
     slopes = {v: float(np.max(g.size, initial=0.0)) for v, g in (gradient or {}).items()}
-    rows = [_row_sizes(term, sweep) for term in lagrangian.terms]
-    variables, data = _variables(lagrangian, sweep, gradient or {}, objective)
-    largest = [float(np.max(size, initial=0.0)) for size in rows]
-    constraints = [
-        max(size, _by_variables(term, sweep, variables))
-        for term, size in zip(lagrangian.terms, largest, strict=True)
-    ]
-    multipliers = [
-        _multiplier(term, _ratio(objective, scale * size.size), sweep, slopes)
-        for term, scale, size in zip(lagrangian.terms, constraints, rows, strict=True)
-    ]
+    variables, data = _variables(lagrangian, sweep, gradient or {}, objective, negligible)
+    objective_data = max((size * data[v] for v, size in slopes.items()), default=0.0)
+    here = _by_constraint(lagrangian, sweep, variables, slopes, objective)
+    there = _by_constraint(lagrangian, sweep, data, slopes, objective_data)
+    share = _noise(lagrangian, data, tol)
+    same = NO_SCALE * (len(degree | rows_degree) < 2)
     return Scales(
         objective,
         variables,
-        constraints,
-        multipliers,
-        [
-            max(size, _by_variables(term, sweep, data))
-            for term, size in zip(lagrangian.terms, largest, strict=True)
-        ],
-        max((size * data[v] for v, size in slopes.items()), default=0.0),
-        _has_scale(lagrangian, sweep),
+        *here,
+        [share * size for size in there[0]],
+        [share * size for size in there[1]],
+        share * objective_data,
+        NO_OBJECTIVE if lagrangian.objective.is_constant() else same,
+        same,
     )
+
+
+def _by_constraint(
+    lagrangian: Lagrangian,
+    sweep: Sweep,
+    variables: dict[cp.Variable, float],
+    slopes: dict[cp.Variable, float],
+    objective: float,
+) -> tuple[list[float], list[float]]:
+    """Scale of each constraint and of its multipliers, for variables and an objective so large."""
+    constraints, multipliers = [], []
+    for term in lagrangian.terms:
+        rows = _row_sizes(term, sweep)
+        scale = max(float(np.max(rows, initial=0.0)), _by_variables(term, sweep, variables))
+        constraints.append(scale)
+        per_row = _ratio(objective, scale * rows.size)
+        multipliers.append(_multiplier(term, per_row, sweep, slopes))
+    return constraints, multipliers
+
+
+def _noise(lagrangian: Lagrangian, data: dict[cp.Variable, float], tol: float) -> float:
+    """Share of the data that counts as 0: NOISE, or tol where f0 depends on nothing larger.
+
+    Data are the size of an average entry, so they are compared with one.
+    """
+    variables = lagrangian.objective.variables()
+    small = all(np.abs(flat(value_of(v))).mean() <= tol * data[v] for v in variables)
+    return max(NOISE, tol) if small else NOISE
+
+
+def _cone_qp(lagrangian: Lagrangian, sweep: Sweep) -> float:
+    """L²/S, what a quadratic objective without constants can be along the ray through x."""
+    sizes = sizes_by_degree(lagrangian.objective, sweep)
+    linear, quadratic = (float(np.sum(sizes.get(degree, 0.0))) for degree in (1.0, 2.0))
+    return linear * (linear / quadratic) if quadratic > 0 else 0.0
 
 
 def _row_sizes(term: Term, sweep: Sweep) -> Vector:
     """Size of each row of a constraint, or one size for each cone."""
     sizes = [sweep.size(expression) for expression in term.expressions]
-    if isinstance(term.constraint, cp.SOC):
-        shaped = np.reshape(sizes[1], term.constraint.args[1].shape, order="F")
-        norms = np.linalg.norm(np.atleast_1d(shaped), axis=term.constraint.axis)
-        return np.asarray(np.maximum(sizes[0], norms))
+    shaped = [
+        np.reshape(size, e.shape, order="F")
+        for size, e in zip(sizes, term.expressions, strict=True)
+    ]
     if isinstance(term.constraint, cp.PSD):
-        n = term.constraint.args[0].shape[0]
-        return np.asarray(np.reshape(sizes[0], (n, -1), order="F").sum(axis=1))
-    return np.asarray(np.max(sizes, axis=0))
+        return flat(shaped[0].sum(axis=-1))
+    if not term.is_cone:
+        return sizes[0]
+    rows = rows_of(term.constraint, shaped)
+    if isinstance(term.constraint, cp.SOC):
+        return np.asarray(np.maximum(rows[:, 0], np.linalg.norm(rows[:, 1:], axis=1)))
+    return np.asarray(rows.max(axis=1))
 
 
 def _variables(
@@ -109,12 +158,13 @@ def _variables(
     sweep: Sweep,
     gradient: dict[cp.Variable, Gradient],
     objective: float,
+    negligible: float,
 ) -> tuple[dict[cp.Variable, float], dict[cp.Variable, float]]:
     """Own scale of every variable, and what it could be by the size of the data."""
     found: dict[cp.Variable, float] = {}
     expressions = [lagrangian.objective, *(e for t in lagrangian.terms for e in t.expressions)]
     for variable in {v: None for e in expressions for v in e.variables()}:
-        found[variable] = float(np.max(np.abs(flat(variable.value)), initial=0.0))
+        found[variable] = float(np.max(np.abs(flat(value_of(variable))), initial=0.0))
     data, anchored = dict(found), set()
     for implied in (i for term in lagrangian.terms for i in _implied(term, sweep)):
         variable = implied.variable
@@ -124,8 +174,8 @@ def _variables(
             anchored.add(variable)
     for variable in set(gradient) & set(found) - anchored:
         unit = _ratio(objective, float(gradient[variable].size.sum()))
-        if found[variable] <= NEGLIGIBLE * unit:
-            found[variable] = unit
+        if found[variable] <= negligible * unit:
+            found[variable] = max(found[variable], unit)
     return found, {v: max(size, found[v]) for v, size in data.items()}
 
 
@@ -191,13 +241,15 @@ def _multiplier(term: Term, scale: float, sweep: Sweep, slopes: dict[cp.Variable
     return max(float(max(sizes, default=0.0)), min(scale, max(noticed, default=scale)))
 
 
-def _has_scale(lagrangian: Lagrangian, sweep: Sweep) -> bool:
-    """Whether objective and constraints hold more than one degree of homogeneity."""
-    found = degrees(lagrangian.objective, sweep)
-    for term in lagrangian.terms:
-        for expression in term.expressions:
-            if not is_affine_tree(expression):
-                found |= degrees(expression, sweep) | {0.0}
-            elif sweep.affine(expression).constant.any():
-                found.add(0.0)
-    return len(found) > 1
+def _degrees(lagrangian: Lagrangian, sweep: Sweep) -> tuple[set[float], set[float]]:
+    """Degrees of homogeneity in the objective, and in the constraints and attributes."""
+    found: set[float] = set()
+    for expression in (e for term in lagrangian.terms for e in term.expressions):
+        found |= degrees(expression, sweep)
+        if not is_affine_tree(expression) or sweep.affine(expression).constant.any():
+            found.add(0.0)
+    expressions = [lagrangian.objective, *(e for t in lagrangian.terms for e in t.expressions)]
+    for variable in {v for e in expressions for v in e.variables()}:
+        if not is_cone(variable):
+            found |= {0.0, 1.0}
+    return degrees(lagrangian.objective, sweep), found

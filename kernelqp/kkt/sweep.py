@@ -9,6 +9,9 @@ Affine subtrees are taken whole, by `.grad`: then the size of a row is sum |A||x
 Curvature is never asked for: cvxpy would answer for `quad_form` with an eigenvalue computation.
 """
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import cvxpy as cp
@@ -18,10 +21,23 @@ from cvxpy.atoms.affine.affine_atom import AffAtom
 from cvxpy.expressions.leaf import Leaf
 
 from kernelqp._types import Vector
-from kernelqp.kkt.lagrangian import flat
 
 ROUNDING = 1e-12  # of the size of a row, below which its constant is rounding
 PERFECT_FIT = 1e-3  # of the size of the data, below which a sum of squares is judged by the data
+
+
+def flat(value: object) -> Vector:
+    """Ravel in cvxpy's "F" order; shapes (), (1,) and sparse matrices alike."""
+    dense = value.toarray() if isinstance(value, sp.sparray | sp.spmatrix) else value
+    return np.asarray(dense, dtype=float).ravel(order="F")
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Read expressions of sparse variables without cvxpy's advice to read them as sparse."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Reading from a sparse CVXPY expression")
+        yield
 
 
 class GradientError(Exception):
@@ -203,6 +219,19 @@ def degrees(expression: cp.Expression, sweep: Sweep) -> set[float]:
     ):
         return found | {1.0}
     return {0.0, float("nan")}
+
+
+def sizes_by_degree(expression: cp.Expression, sweep: Sweep) -> dict[float, Vector]:
+    """Size of the linear and of the quadratic terms, where `degrees` found nothing else."""
+    if expression.is_constant():
+        return {}
+    if not isinstance(expression, AffAtom) or is_affine_tree(expression):
+        return {2.0 if is_quadratic_atom(expression) else 1.0: sweep.size(expression)}
+    found: dict[float, Vector] = {}
+    for arg, J in _local_jacobians(expression, [arg.value for arg in expression.args]):
+        for degree, size in sizes_by_degree(arg, sweep).items():
+            found[degree] = found.get(degree, 0.0) + abs(J).T @ size
+    return found
 
 
 def _values_at(expression: cp.Expression, arg: cp.Expression, offset: Vector) -> list[object]:

@@ -5,15 +5,17 @@ from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
+import scipy.sparse as sp
 from cvxpy.reductions.solution import Solution
 
-DEFAULT = {
-    "CLARABEL": {},
-    "ECOS": {},
-    "SCS": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 200_000},
-    "OSQP": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iter": 200_000},
-}
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+TIGHTENED = {  # a solver that is not named has no tolerances cvxpy hands on
+    "CLARABEL": TIGHT,
+    "ECOS": {"abstol": 1e-10, "reltol": 1e-10, "feastol": 1e-10},
+    "HIGHS": {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    "OSQP": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iter": 200_000},
+    "SCS": {"eps_abs": 1e-10, "eps_rel": 1e-10, "max_iters": 200_000},
+}
 
 
 def solve(problem, solver="CLARABEL", **options):
@@ -21,6 +23,33 @@ def solve(problem, solver="CLARABEL", **options):
         warnings.simplefilter("ignore")  # "may be inaccurate" is what the report is about
         problem.solve(solver=solver, **options)
     return problem
+
+
+def solved_by_all(build, options):
+    """Yield (solver, problem) for every installed solver that takes this class of problem."""
+    for solver in cp.installed_solvers():
+        problem = build()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # cvxpy multiplies infinite bounds with 0
+                problem.get_problem_data(solver)
+        except cp.error.SolverError:  # cvxpy: the solver has no such cone
+            continue
+        yield solver, solve(problem, solver, **options.get(solver, {}))
+
+
+def _dense(variable):
+    sparse = variable.sparse_idx is not None
+    value = variable.value_sparse if sparse else variable.value
+    return value.toarray() if sp.issparse(value) else np.array(value)
+
+
+def by_kind(report, kind):
+    return [c for c in report.conditions if c.kind == kind]
+
+
+def reasons(report):
+    return [str(c.where) for c in report.conditions if c.holds is None]
 
 
 @dataclass
@@ -31,7 +60,7 @@ class Answer:
     @classmethod
     def of(cls, problem):
         return cls(
-            {v.id: np.array(v.value) for v in problem.variables()},
+            {v.id: _dense(v) for v in problem.variables()},
             {c.id: [np.array(d.value) for d in c.dual_variables] for c in problem.constraints},
         )
 
@@ -42,7 +71,9 @@ class Answer:
         )
 
     def write(self, problem):
-        problem.unpack(Solution("optimal", 0.0, self.primal, {}, {}))
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Reading from a sparse CVXPY expression")
+            problem.unpack(Solution("optimal", 0.0, self.primal, {}, {}))
         for constraint in problem.constraints:
             for variable, value in zip(
                 constraint.dual_variables, self.dual[constraint.id], strict=True
@@ -62,7 +93,7 @@ def in_units(problem, unit, currency, row):
     constraints = []
     for old in problem.constraints:
         args = [row * arg.tree_copy(swap) for arg in old.args]
-        new = cp.SOC(*args, axis=old.axis) if isinstance(old, cp.SOC) else type(old)(*args)
+        new = old.copy(args)
         for variable, source in zip(new.dual_variables, old.dual_variables, strict=True):
             variable.save_value(np.asarray(source.value) * currency / row)
         constraints.append(new)
