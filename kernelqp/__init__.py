@@ -15,7 +15,7 @@ from kernelqp.errors import (
 from kernelqp.formulation import Formulation
 from kernelqp.gram import Gram
 from kernelqp.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
-from kernelqp.kkt import KKTReport
+from kernelqp.kkt import KKTReport, dual_function, lagrangian
 from kernelqp.methods import HardMarginSVM, SoftMarginSVM
 from kernelqp.problem_file import Problem, load_problem, problem_names
 from kernelqp.repaired import Repaired
@@ -62,6 +62,8 @@ __all__ = [
     "certify_candidate",
     "check_kkt",
     "compare",
+    "dual_function",
+    "lagrangian",
     "load_problem",
     "losses",
     "problem_names",

@@ -146,10 +146,10 @@ def certify_candidate(
     scale = gap_scale(risk)
     if POLISHED < relative_gap(point.primal, point.dual, scale) <= near:
         dual, theta = elbow_solve(risk, point.at, point.theta)
-        point = _better(side, point, _report(risk, side, dual, function0, theta))
+        point = _better(point, _report(risk, side, dual, function0, theta))
         if side == "primal":
             solved = _written_like(risk, function0, dual)
-            point = _better(side, point, _report(risk, side, dual, solved, theta))
+            point = _better(point, _report(risk, side, dual, solved, theta))
     gap, noise = point.primal - point.dual, rounding_of_bounds(risk, point.at)
     relative = relative_gap(point.primal, point.dual, scale, noise)
     certificate = Certificate(
@@ -288,34 +288,23 @@ def _report(
 ) -> _Point:
     """Return the repaired point of one side with P and D.
 
-    A dual reports f_β itself, at its best offset; its P is that of f_β repaired, where that moves f
-    by little: it is the P of what is shown, but for rounding that a large C blows up.
+    A dual reports β, and f_β repaired as a primal is: P is always the objective of what is shown.
     """
     lower = lower_bound(risk, dual)
     if side == "primal":
         function, theta = repair_primal(risk, function, theta)
         return _Point(dual, function, theta, risk.primal_value(function, theta), lower)
-    theta = offset_at(risk, dual, theta)
-    repaired = repair_primal(risk, dual, theta)
-    shown = repaired if risk.loss.hard or _is_near(dual, theta, *repaired) else (dual, theta)
-    return _Point(dual, dual, theta, risk.primal_value(*shown), lower)
+    function, theta = repair_primal(risk, dual, offset_at(risk, dual, theta))
+    return _Point(dual, function, theta, risk.primal_value(function, theta), lower)
 
 
-def _is_near(function: Function, theta: Vector, repaired: Function, moved: Vector) -> bool:
-    """Whether a repair is a correction of what is shown, and not another answer."""
-    length, there = math.sqrt(function.norm2), math.sqrt(repaired.norm2)
-    offsets = np.abs(moved - theta) <= NEAR * (1.0 + np.abs(theta))
-    return bool(abs(length - there) <= NEAR * there and offsets.all())
-
-
-def _better(side: str, a: _Point, b: _Point) -> _Point:
-    """Return the point of the better own value, with the better of the two bounds."""
+def _better(a: _Point, b: _Point) -> _Point:
+    """Return the f of the smaller P with the β of the larger D: both bounds are of what is shown."""
     primal, dual = min(a.primal, b.primal), max(a.dual, b.dual)
     tie = 4.0 * EPS * max(abs(primal), abs(dual))  # within rounding the later point is consistent
     by_dual = b if b.dual >= a.dual - tie else a
     by_primal = b if b.primal <= a.primal + tie else a
-    chosen = by_primal if side == "primal" else by_dual
-    return replace(chosen, at=by_dual.at, primal=primal, dual=dual)
+    return replace(by_primal, at=by_dual.at, primal=primal, dual=dual)
 
 
 def _written_like(risk: RegularizedRisk, function: Function, dual: Function) -> Function:

@@ -89,7 +89,8 @@ def _repaired_point(solution: Solution) -> Iterator[Formulation]:
     """Show the solution's page at its repaired point, and put everything back afterwards."""
     formulation, point, parameters = solution.origin
     problem = formulation.problem
-    given = [p for p in problem.parameters() if not isinstance(p, cp.CallbackParam)]
+    own = [*problem.parameters(), *formulation.parameters.values()]
+    given = [p for p in own if not isinstance(p, cp.CallbackParam)]
     before = [(p, p.value) for p in given]
     held = [(v, v.value) for v in problem.variables()]
     duals = [(v, v.value) for c in problem.constraints for v in c.dual_variables]

@@ -103,7 +103,7 @@ def nearest_points(risk: RegularizedRisk) -> Vector | None:
 
 
 def even(gram: Gram) -> Gram:
-    """Return the Gram with features of one size: whether a plane separates does not depend on it."""
+    """Return the Gram with features of one size: separability does not depend on it."""
     if gram.factor is None:
         return gram
     size = np.abs(gram.factor).max(axis=0, initial=0.0)

@@ -35,7 +35,7 @@ MUST_NOT_KNOW = {
     "solution.py": ("kernelqp.losses", *SOLVERS, *METHODS),
     "solvers": ("kernelqp.methods", "kernelqp.certificate"),
     "constrained.py": ("kernelqp.losses", *METHODS),
-    "lagrange_bound.py": (*SOLVERS, *METHODS),
+    "lagrange_bound.py": ("kernelqp.solve", *METHODS),
     "compare.py": ("kernelqp.losses", *SOLVERS),
     "problem_file": ("kernelqp.losses", *SOLVERS),
 }

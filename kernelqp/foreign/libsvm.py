@@ -89,15 +89,18 @@ class LibsvmModel:
     @property
     def kernel(self) -> Kernel:
         """The kernel with its numbers."""
-        kind, number = self.header["kernel_type"], lambda key: float(self.header.get(key, 0.0))
+        kind = self.header["kernel_type"]
+        gamma, degree, constant = (
+            float(self.header.get(key, 0.0)) for key in ("gamma", "degree", "coef0")
+        )
         if kind == "linear":
             return Linear()
         if kind == "rbf":
-            return RBF(gamma=number("gamma"))
+            return RBF(gamma=gamma)
         if kind == "polynomial":
-            return Polynomial(int(number("degree")), number("gamma"), number("coef0"))
+            return Polynomial(int(degree), gamma, constant)
         if kind == "sigmoid":
-            return Sigmoid(number("gamma"), number("coef0"))
+            return Sigmoid(gamma, constant)
         raise UnreadableModel(f"kernel_type {kind!r} cannot be read from a model file")
 
     def price(self) -> float:
@@ -134,14 +137,20 @@ def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[
         beta = place(model, rows.X, np.zeros(len(values)))
         loss = EpsilonInsensitive(model.epsilon)
         words = f"1/2 |f|^2 + {C:g} sum max(0, |y - f(x) - b| - {model.epsilon:g})"
-        parts = (gram, values, costs, loss, beta, b, rows.index, 1.0, REMEDIES)
-        return [dual_reading("LIBSVM", words, *parts)]
+        return [
+            dual_reading(
+                "LIBSVM", words, gram, values, costs, loss, beta, b, rows.index, 1.0, REMEDIES
+            )
+        ]
     positive = float(model.header["label"].split()[0])
     signs = np.where(values == positive, 1.0, -1.0)
     beta = place(model, rows.X, signs)
     words = f"1/2 |f|^2 + {C:g} sum max(0, 1 - y (f(x) + b)), kernel {model.header['kernel_type']}"
-    parts = (gram, signs, costs, Hinge(), beta, b, rows.index, 1.0, REMEDIES)
-    return [dual_reading("LIBSVM", words, *parts)]
+    return [
+        dual_reading(
+            "LIBSVM", words, gram, signs, costs, Hinge(), beta, b, rows.index, 1.0, REMEDIES
+        )
+    ]
 
 
 def place(model: LibsvmModel, X: Matrix, signs: Vector) -> Vector:

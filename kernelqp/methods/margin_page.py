@@ -193,6 +193,8 @@ class MarginPage:
     def fill(self, risk: RegularizedRisk, point: Point) -> Written:
         """Return every variable and multiplier of the page at a point of the engine."""
         y = self.data.targets
+        if self.form == "dual":  # the page's f is that of α
+            point = replace(point, function=risk.function(point.beta))
         alpha, z = y * point.beta, y * risk.predictions(point.function, point.theta)
         if self.form == "dual":
             return Written({"alpha": alpha}, self._dual_multipliers(risk, alpha, z, point))

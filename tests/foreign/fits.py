@@ -12,8 +12,8 @@ def fit(model, X, y, sample_weight=None):
     """Fit; a solver that stops early is wanted here, so its warning is not an error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        last = f"{model.steps[-1][0]}__sample_weight" if hasattr(model, "steps") else "sample_weight"
-        given = {} if sample_weight is None else {last: sample_weight}
+        prefix = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
+        given = {} if sample_weight is None else {f"{prefix}sample_weight": sample_weight}
         return model.fit(X, y, **given)
 
 

@@ -164,6 +164,11 @@ def by_hand(model, X, y, sample_weight=None):
     return reader.get(type(model), _linear)(model, X, y, s)
 
 
+def kernel_features(model, X, K):
+    """F with K = F F': X itself where that is one, since eigenvectors add rounding as features."""
+    return X if isinstance(model.kernel, str) and model.kernel == "linear" else factor(K)
+
+
 def _libsvm_predictions(model, X, K, rows):
     """LIBSVM's f + b on the training rows.
 
@@ -180,7 +185,7 @@ def _svc(model, X, y, s):
     rows = np.flatnonzero(s > 0)[model.support_]  # LIBSVM never sees rows of weight 0
     classes = sorted(set(y.tolist()))
     if len(classes) == 2:
-        decision, F = _libsvm_predictions(model, X, K, rows), factor(K)
+        decision, F = _libsvm_predictions(model, X, K, rows), kernel_features(model, X, K)
         norm2 = float(model.dual_coef_[0] @ (decision[rows] - model.intercept_[0]))
         return [Hand(0.5, F, signs(y, classes[1]), costs, "hinge", "free", norm2, decision)]
     decision = model.decision_function(X)  # of pairs: decision_function_shape='ovo'
@@ -194,7 +199,7 @@ def _svc(model, X, y, s):
         problems.append(
             Hand(
                 0.5,
-                factor(K)[used],
+                kernel_features(model, X, K)[used],
                 signs(y, classes[i])[used],
                 costs[used],
                 "hinge",
@@ -211,13 +216,15 @@ def _svr(model, X, y, s):
     rows, K = np.flatnonzero(s > 0)[model.support_], kernel_matrix(model, X)
     p = _libsvm_predictions(model, X, K, rows)
     norm2 = float(model.dual_coef_[0] @ (p[rows] - model.intercept_[0]))
-    return [Hand(0.5, factor(K), y, model.C * s, "tube", "free", norm2, p, eps=(model.epsilon,))]
+    F = kernel_features(model, X, K)
+    return [Hand(0.5, F, y, model.C * s, "tube", "free", norm2, p, eps=(model.epsilon,))]
 
 
 def _kernel_ridge(model, X, y, s):
     p, K = model.predict(X), kernel_matrix(model, X)
     norm2 = float(np.ravel(model.dual_coef_) @ np.ravel(p))
-    return [Hand(model.alpha, factor(K), np.ravel(y), s, "square", "none", norm2, np.ravel(p))]
+    F = kernel_features(model, X, K)
+    return [Hand(model.alpha, F, np.ravel(y), s, "square", "none", norm2, np.ravel(p))]
 
 
 def _ridge(model, X, y, s):
@@ -248,9 +255,7 @@ def _linear(model, X, y, s):
     kind = kind if model.fit_intercept else "none"
     if len(classes) == 2:
         costs, t = price * weights, signs(y, classes[1])
-        return [
-            Hand(half, X, t, costs, loss, kind, float(W[0] @ W[0]), decision, float(b[0]))
-        ]
+        return [Hand(half, X, t, costs, loss, kind, float(W[0] @ W[0]), decision, float(b[0]))]
     problems = []
     for k, label in enumerate(classes):
         t = signs(y, label)

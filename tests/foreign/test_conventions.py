@@ -268,9 +268,7 @@ def test_frames_lists_and_sparse_matrices_are_the_same_data():
 PAIRS = {
     "linear": lambda: SVC(kernel="linear", C=0.7, decision_function_shape="ovo", **TIGHT),
     "rbf": lambda: SVC(C=2.0, decision_function_shape="ovo", **TIGHT),
-    "balanced": lambda: SVC(
-        C=2.0, decision_function_shape="ovo", class_weight="balanced", **TIGHT
-    ),
+    "balanced": lambda: SVC(C=2.0, decision_function_shape="ovo", class_weight="balanced", **TIGHT),
     "weights": lambda: SVC(
         kernel="poly",
         degree=2,

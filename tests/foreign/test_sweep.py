@@ -86,10 +86,7 @@ def judged(seed):
 
 @pytest.mark.parametrize(
     "seed",
-    [
-        pytest.param(seed, marks=() if seed < DEFAULT else pytest.mark.slow)
-        for seed in range(COUNT)
-    ],
+    [pytest.param(seed, marks=() if seed < DEFAULT else pytest.mark.slow) for seed in range(COUNT)],
 )
 def test_a_random_fit(seed):
     _, _, certificate, problem, optimum, excess = judged(seed)

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
@@ -172,7 +172,7 @@ STOPPED = {
 
 @pytest.mark.parametrize("name", STOPPED)
 def test_the_percentage_holds(name):
-    """"At most x % above the optimum": x is at least the true excess over the optimum."""
+    """The verdict says "at most x % above the optimum": so is the model, and no higher."""
     model, y = STOPPED[name]
     model = fit(model, X, y)
     certificate, (problem,) = kq.certify(model, X, y), by_hand(model, X, y)
@@ -244,7 +244,7 @@ def test_other_families(model, y, expected):
 
 def test_lbfgs_at_a_loose_and_a_tight_tol(large):
     X, y = large
-    X = X * np.geomspace(1e-2, 1e2, X.shape[1])
+    X = X * np.geomspace(0.1, 10.0, X.shape[1])
     for tol, least, most in ((1e-2, 1e-12, 1.0), (1e-10, 0.0, 1e-6)):
         model = fit(LogisticRegression(tol=tol, max_iter=5000), X, y)
         certificate, (problem,) = kq.certify(model, X, y), by_hand(model, X, y)
@@ -264,6 +264,21 @@ def test_saga_stopped_early(large):
     assert word(certificate) == "Not converged"
     assert certificate.dual_value == pytest.approx(problem.optimum(), rel=1e-4)
     assert "raise max_iter" in certificate.verdict
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "log_loss"])
+def test_sgd_on_features_that_were_not_scaled(loss):
+    """Stopped at ten thousand times the optimum; how far off that is has to come out."""
+    X, y = load_breast_cancer(return_X_y=True)
+    model = fit(SGDClassifier(loss=loss, random_state=0), X, y)
+    certificate, (problem,) = kq.certify(model, X, y), by_hand(model, X, y)
+    optimum = problem.optimum()
+    assert word(certificate) == "Not converged"
+    assert certificate.dual_value <= optimum * (1 + 1e-7)
+    assert certificate.best_value >= optimum * (1 - 1e-7)
+    assert certificate.dual_value == pytest.approx(optimum, rel=1e-2)
+    assert certificate.best_value == pytest.approx(optimum, rel=1e-2)
+    assert "scale the features (max |x|" in certificate.verdict
 
 
 # --- several classes ----------------------------------------------------------------------------
@@ -293,7 +308,7 @@ def test_iris(model, expected):
 
 def test_the_hard_pair_of_iris_is_the_known_optimum():
     X, y = load_iris(return_X_y=True)
-    certificate = kq.certify(SVC(kernel="linear", C=1e3, tol=1e-8).fit(X, y), X, y)
+    certificate = kq.certify(SVC(kernel="linear", tol=1e-8).fit(X, y), X, y)
     pair = certificate.problems[0]
     assert pair.name == "SVC: 0 against 1"
     assert pair.dual_value == pytest.approx(0.7480579265, rel=1e-5)
@@ -303,16 +318,17 @@ def test_the_hard_pair_of_iris_is_the_known_optimum():
 @pytest.mark.parametrize(
     "model",
     [SVC(max_iter=3), LinearSVC(dual=True, max_iter=3, random_state=0)],
-    ids=["45 pairs", "10 against the rest"],
+    ids=["10 pairs", "5 against the rest"],
 )
 def test_digits(model):
-    X, y = load_digits(return_X_y=True)
-    X, y = X[:250], y[:250]
+    X, y = load_digits(n_class=5, return_X_y=True)
+    X, y = X[:200], y[:200]
     certificate = kq.certify(fit(model, X, y), X, y)
-    assert len(certificate.problems) == (45 if isinstance(model, SVC) else 10)
+    assert len(certificate.problems) == (10 if isinstance(model, SVC) else 5)
     assert word(certificate) == "Not converged"
     for one in certificate.problems:
-        assert one.dual_value <= one.best_value <= one.primal_value * (1 + 1e-12)
+        assert one.dual_value <= one.best_value * (1 + 1e-12)
+        assert one.best_value <= one.primal_value * (1 + 1e-12)
         assert np.isfinite(one.complementarity).sum() == len(
             y if isinstance(model, LinearSVC) else y[np.isin(y, _pair(one.name))]
         )
