@@ -288,7 +288,7 @@ def _report(
 ) -> _Point:
     """Return the repaired point of one side with P and D.
 
-    A dual reports β, and f_β repaired as a primal is: P is always the objective of what is shown.
+    A dual reports β, and f_β repaired as a primal is: P is the objective of what is shown.
     """
     lower = lower_bound(risk, dual)
     if side == "primal":
@@ -299,7 +299,7 @@ def _report(
 
 
 def _better(a: _Point, b: _Point) -> _Point:
-    """Return the f of the smaller P with the β of the larger D: both bounds are of what is shown."""
+    """Return the f of the smaller P with the β of the larger D: both are of what is shown."""
     primal, dual = min(a.primal, b.primal), max(a.dual, b.dual)
     tie = 4.0 * EPS * max(abs(primal), abs(dual))  # within rounding the later point is consistent
     by_dual = b if b.dual >= a.dual - tie else a

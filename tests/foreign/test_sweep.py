@@ -10,7 +10,7 @@ import kernelqp as kq
 from tests.foreign.fits import fit
 from tests.foreign.hand import by_hand
 
-COUNT, DEFAULT = 360, 96
+COUNT, DEFAULT = 360, 72
 TOL, MARGIN = 1e-3, 1e-6
 STOPS = [{"max_iter": 3}, {"max_iter": 40}, {"tol": 0.3}, {"tol": 1e-3}, {"tol": 1e-6}]
 

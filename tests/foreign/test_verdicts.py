@@ -201,6 +201,23 @@ def test_the_numbers_of_the_verdict_are_those_of_the_certificate(name):
     )
 
 
+def test_what_is_not_proved_is_said_to_be_so():
+    """More rows near the margin than are solved for: neither a better point nor a tight bound."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2400, 5))
+    y = np.where(X[:, 0] + 3 * rng.normal(size=2400) > 0, 1, 0)
+    model = fit(SVC(tol=0.3), X, y)
+    first = kq.certify(model, X, y)
+    excess = (first.primal_value - first.best_value) / first.primal_value
+    assert excess < first.relative_gap
+    between = 0.5 * (excess + first.relative_gap)
+    certificate = kq.certify(model, X, y, tol=between)
+    assert word(certificate) == "Not proved"
+    assert not certificate.certified
+    assert "the model is at" not in certificate.verdict
+    assert "raise max_iter or lower tol" in certificate.verdict
+
+
 def test_the_rows_that_are_blamed_are_the_callers():
     s = weights()
     model = fit(LinearSVC(loss="hinge", C=5.0, max_iter=2, random_state=0), X, TWO, s)
@@ -243,7 +260,7 @@ def test_other_families(model, y, expected):
 
 
 def test_lbfgs_at_a_loose_and_a_tight_tol(large):
-    X, y = large
+    X, y = large[0][:1500], large[1][:1500]
     X = X * np.geomspace(0.1, 10.0, X.shape[1])
     for tol, least, most in ((1e-2, 1e-12, 1.0), (1e-10, 0.0, 1e-6)):
         model = fit(LogisticRegression(tol=tol, max_iter=5000), X, y)
@@ -256,7 +273,7 @@ def test_lbfgs_at_a_loose_and_a_tight_tol(large):
 
 
 def test_saga_stopped_early(large):
-    X, y = large
+    X, y = large[0][:1500], large[1][:1500]
     model = LogisticRegression(solver="saga", max_iter=2, random_state=0)
     with pytest.warns(ConvergenceWarning):
         model.fit(50 * X, y)

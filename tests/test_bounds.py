@@ -1,0 +1,70 @@
+"""Bounds that once were none: each of these certified something false, or overflowed."""
+
+import numpy as np
+import pytest
+
+import kernelqp as kq
+from kernelqp.certificate import Candidate, certify_candidate
+
+TOL = 1e-6
+
+
+@pytest.mark.parametrize("loss", [kq.losses.HalfSquared(), kq.losses.Hinge()], ids=repr)
+def test_an_unbalanced_dual_of_several_columns_bounds_nothing(loss):
+    """At theta = 0 the term theta'(B'beta - d) vanishes whatever the imbalance is."""
+    rng = np.random.default_rng(0)
+    F = rng.normal(size=(12, 3))
+    y = np.sign(F[:, 0] + 0.3)
+    gram = kq.Gram.from_factor(F)
+    basis = np.c_[np.ones(12), F[:, 1] ** 2]
+    offset = kq.Offset(basis, np.zeros(2), np.array([1.0, 0.0]))
+    without = kq.RegularizedRisk(gram, y, 1.0, loss, "none").solve("dual", solver="CLARABEL")
+    risk = kq.RegularizedRisk(gram, y, 1.0, loss, offset)
+    candidate = Candidate(beta=without.beta, theta=np.zeros(2))
+    certificate = certify_candidate(risk.centred, candidate, "dual", TOL).certificate
+    assert not certificate.certified
+    optimum = risk.primal().problem.solve(solver="CLARABEL")
+    assert certificate.dual_value <= optimum * (1 + 1e-9)
+
+
+def test_a_priced_constant_is_not_centred_away():
+    """One-class data: B = -1 at the price d = -1; the optimum is below 0."""
+    F = np.random.default_rng(1).normal(size=(10, 2)) + 2.0
+    offset = kq.Offset(-np.ones((10, 1)), np.array([-1.0]), np.array([-1.0]))
+    costs = np.full(10, 1.0 / (0.5 * 10))
+    risk = kq.RegularizedRisk(
+        kq.Gram.from_factor(F), np.ones(10), costs, kq.losses.Perceptron(), offset
+    )
+    optimum = risk.primal().problem.solve(solver="CLARABEL")
+    assert optimum < 0
+    for form in ("primal", "dual"):
+        c = risk.solve(form, solver="CLARABEL").certificate
+        assert c.dual_value <= optimum + 1e-7
+        assert c.primal_value >= optimum - 1e-7
+        assert c.certified
+
+
+def test_nearly_touching_classes_are_not_called_inseparable():
+    X = np.r_[0.0, 1e-8, np.linspace(-1, -2, 5)][:, None]
+    y = np.r_[-1, 1, -np.ones(5)].astype(int)
+    assert not isinstance(kq.HardMarginSVM().solve(X, y), kq.Infeasible)
+
+
+def test_a_constant_kernel_and_large_targets_overflow_nowhere():
+    gram = kq.Gram.dense(np.ones((5, 5)))
+    risk = kq.RegularizedRisk(
+        gram, np.array([0, 10, 100, 500, 1000.0]), 1.0, kq.losses.Pinball(0.5)
+    )
+    solution = risk.solve("dual", solver="CLARABEL")
+    assert solution.certificate.certified
+    assert solution.value == pytest.approx(0.5 * (100 + 90 + 400 + 900), rel=1e-6)
+
+
+def test_the_repair_of_an_unbalanced_beta_is_its_length():
+    X, y = np.random.default_rng(2).normal(size=(30, 2)), np.resize([1, -1], 30)
+    page = kq.SoftMarginSVM(kernel="rbf").primal(X, y)
+    page.solve()
+    page.variables["beta"].value = np.full(30, 5.0)
+    solution = page.solution()
+    assert not solution.certificate.certified
+    assert solution.certificate.repair > 1.0
