@@ -222,7 +222,10 @@ def _verdict(
 ) -> str:
     """Say in words what the bounds prove."""
     lower, best, primal = (reading.scale * value for value in bounds)
-    above = f"the objective is at most {100 * relative:.2g} % above the optimum"
+    if lower > 0:
+        above = f"the objective is at most {100 * (primal / lower - 1):.2g} % above the optimum"
+    else:
+        above = f"the objective is at most {primal - lower:.3g} above the optimum"
     if relative <= tol:
         return f"Converged: {above} (between {lower:.10g} and {primal:.10g})."
     order = np.sort(rows)[::-1]

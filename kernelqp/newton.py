@@ -35,7 +35,8 @@ def newton_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Fun
     w, F, B = function.weights, risk.gram.factor, risk.offset.basis
     assert F is not None  # weights belong to a factor
     design, penalty = np.hstack([F, B]), np.r_[np.ones(w.size), np.zeros(theta.size)]
-    x = np.r_[w, theta]
+    starts = [np.r_[w, theta], np.zeros(w.size + theta.size)]
+    x = min(starts, key=lambda start: _value(risk, start, w.size))  # far out the Hessian is flat
     value = _value(risk, x, w.size)
     for _ in range(STEPS):
         beta, weights = slopes_and_bends(risk, design @ x)

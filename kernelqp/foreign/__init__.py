@@ -5,6 +5,7 @@ To add a family, write a reader, register it with ``@read.register``, and import
 
 from typing import Any
 
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from kernelqp.foreign import kernel, libsvm, linear
@@ -18,6 +19,9 @@ __all__ = ["LibsvmModel", "Reading", "UnreadableModel", "kernel", "libsvm", "lin
 @read.register(Pipeline)
 def read_pipeline(model: Pipeline, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """Read the last step on what the steps before it make of X."""
-    seen = model[:-1].transform(X) if len(model) > 1 else X
+    try:
+        seen = model[:-1].transform(X) if len(model) > 1 else X
+    except NotFittedError as error:
+        raise UnreadableModel("the pipeline was not fitted: call fit first") from error
     readings: list[Reading] = read(model[-1], seen, y, sample_weight)
     return readings

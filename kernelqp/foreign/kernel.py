@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC, SVR
 
 from kernelqp.certificate import Candidate
 from kernelqp.data import read_features
+from kernelqp.errors import KernelError
 from kernelqp.foreign.reading import Reading, Rows, fitted, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
@@ -34,7 +36,9 @@ if TYPE_CHECKING:
 def kernel_of(model: Any, gamma: float) -> Kernel:
     """Return the kernel with the numbers that the fit used."""
     if callable(model.kernel):
-        return CallableKernel(model.kernel)
+        return CallableKernel(
+            of_rows(model.kernel) if isinstance(model, KernelRidge) else model.kernel
+        )
     constant = 0.0 if model.coef0 is None else float(model.coef0)
     table: dict[str, Any] = {
         "linear": Linear,
@@ -51,6 +55,26 @@ def kernel_of(model: Any, gamma: float) -> Kernel:
     return kernel
 
 
+def of_rows(function: Any) -> Any:
+    """Return the kernel of two matrices of KernelRidge's kernel of two rows."""
+    return lambda X, Z: pairwise_kernels(X, Z, metric=function)
+
+
+def gram_of(model: Any, gamma: float, X: Any) -> Gram:
+    """Return the Gram of a model's kernel.
+
+    Raises
+    ------
+    UnreadableModel
+        If the kernel is not PSD on X: what was solved is then no convex problem.
+    """
+    try:
+        return Gram.of(kernel_of(model, gamma), X)
+    except KernelError as error:
+        text = str(error).split(" Ask for")[0].rstrip(".")
+        raise refuse(model, f"{text}; what it solved is no convex problem") from error
+
+
 def positions(model: Any, rows: Rows) -> Indices:
     """Return where the support vectors stand among the rows in use.
 
@@ -62,9 +86,9 @@ def positions(model: Any, rows: Rows) -> Indices:
         If the support vectors are not rows of X: the model was fitted on other data.
     """
     known, index = _dense(fitted(model, "support_vectors_")), np.asarray(model.support_)
-    precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
+    unseen = model.kernel == "precomputed" or callable(model.kernel)  # they keep no support vectors
     inside = index.max(initial=-1) < len(rows.X)
-    if not (inside and (precomputed or np.array_equal(rows.X[index], np.asarray(known, float)))):
+    if not (inside and (unseen or np.array_equal(rows.X[index], np.asarray(known, float)))):
         raise refuse(model, "its support vectors are not rows of X; pass the data of the fit")
     return index
 
@@ -113,7 +137,7 @@ def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """SVC: 1/2 ‖f‖² + C Σ s ξ; dual_coef_ is y α. With more classes every pair is a problem."""
     rows = Rows.read(model, X, sample_weight)
     where, labels = positions(model, rows), rows.labels(model, y)
-    gram = Gram.of(kernel_of(model, float(model._gamma)), _square(model, rows))
+    gram = gram_of(model, float(model._gamma), _square(model, rows))
     coefficients = np.asarray(_dense(model.dual_coef_), dtype=np.float64)
     costs = float(model.C) * rows.weights * np.asarray(model.class_weight_)[labels]
     objective = f"1/2 |f|^2 + {model.C:g} sum max(0, 1 - y (f(x) + b)), kernel {model.kernel}"
@@ -149,7 +173,7 @@ def read_svr(model: SVR, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """SVR: 1/2 ‖f‖² + C Σ s max(0, |r| − ε); dual_coef_ is β."""
     rows = Rows.read(model, X, sample_weight)
     where = positions(model, rows)
-    gram = Gram.of(kernel_of(model, float(model._gamma)), _square(model, rows))
+    gram = gram_of(model, float(model._gamma), _square(model, rows))
     beta = signed(where, np.ravel(_dense(model.dual_coef_)).astype(np.float64), rows)
     objective = (
         f"1/2 |f|^2 + {model.C:g} sum max(0, |y - f(x) - b| - {model.epsilon:g}), "
@@ -185,7 +209,7 @@ def read_kernel_ridge(model: KernelRidge, X: Any, y: Any, sample_weight: Any) ->
     if not precomputed and not np.array_equal(read_features(model.X_fit_)[0], read_features(X)[0]):
         raise refuse(model, "it was fitted on other rows than X; pass the data of the fit")
     gamma = 1.0 / rows.X.shape[1] if model.gamma is None else float(model.gamma)
-    gram, alpha = Gram.of(kernel_of(model, gamma), _square(model, rows)), float(model.alpha)
+    gram, alpha = gram_of(model, gamma, _square(model, rows)), float(model.alpha)
     objective = f"sum (y - f(x))^2 + {alpha:g} |f|^2, kernel {model.kernel}"
     return [
         dual_reading(

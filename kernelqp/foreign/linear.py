@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression, QuantileRegressor, Ridge, SGDClassifier
+from sklearn.linear_model import (
+    LogisticRegression,
+    LogisticRegressionCV,
+    QuantileRegressor,
+    Ridge,
+    SGDClassifier,
+)
 from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.class_weight import compute_class_weight
 
@@ -24,7 +30,7 @@ from kernelqp.losses import (
 from kernelqp.risk import Offset, RegularizedRisk
 
 if TYPE_CHECKING:
-    from kernelqp._types import Vector
+    from kernelqp._types import Indices, Vector
     from kernelqp.losses import Loss
 
 LIBLINEAR = ("raise max_iter", "lower tol", "scale the features")
@@ -60,31 +66,42 @@ def linear_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
     return Reading(name, objective, risk, candidate, scale, rows.index, remedies)
 
 
-def class_factors(model: Any, labels: Any) -> Vector:
-    """Return the weight of every class; None and "balanced" as scikit-learn has them."""
-    known = np.arange(len(model.classes_))
-    given = getattr(model, "class_weight", None)
+def class_factors(model: Any, labels: Indices, weights: Vector | None) -> Vector:
+    """Return the weight of every class; None and "balanced" as scikit-learn has them.
+
+    ``weights`` are the sample weights that "balanced" counts, None where rows are counted.
+
+    Raises
+    ------
+    UnreadableModel
+        If a class has the weight 0.
+    """
+    known, given = np.arange(len(model.classes_)), getattr(model, "class_weight", None)
     if isinstance(given, dict):
         names = [np.asarray(c).item() for c in model.classes_]
-        return np.array([float(given.get(name, 1.0)) for name in names])
-    return np.asarray(compute_class_weight(given, classes=known, y=labels), dtype=np.float64)
+        factors = np.array([float(given.get(name, 1.0)) for name in names])
+    else:
+        counted = compute_class_weight(given, classes=known, y=labels, sample_weight=weights)
+        factors = np.asarray(counted, dtype=np.float64)
+    if not (factors > 0).all():
+        raise refuse(model, "a class has the weight 0; fit without its rows")
+    return factors
 
 
-def one_against_rest(model: Any, labels: Any) -> list[tuple[str, Vector, Vector]]:
+def one_against_rest(
+    model: Any, labels: Indices, factors: Vector
+) -> list[tuple[str, Vector, Vector]]:
     """Return the name, the signs and the class factors of every binary problem of a linear model.
 
     With two classes the second is positive and both have their weight; with more, liblinear and SGD
     weigh the class in question and leave the rest at 1.
     """
-    factors = class_factors(model, labels)
     if len(model.classes_) == 2:
         return [("", np.where(labels == 1, 1.0, -1.0), factors[labels])]
     problems = []
     for k, label in enumerate(model.classes_):
-        signs = np.where(labels == k, 1.0, -1.0)
-        problems.append(
-            (f": {label} against the rest", signs, np.where(labels == k, factors[k], 1.0))
-        )
+        own, signs = np.where(labels == k, factors[k], 1.0), np.where(labels == k, 1.0, -1.0)
+        problems.append((f": {label} against the rest", signs, own))
     return problems
 
 
@@ -108,6 +125,11 @@ def classifier_readings(  # noqa: PLR0913, PLR0917  # every argument is a part o
     coefficients = np.atleast_2d(fitted(model, "coef_"))
     rows = Rows.read(model, X, sample_weight)
     labels = rows.labels(model, y)
+    if isinstance(model, SGDClassifier):  # it counts every row, of weight 0 too
+        everyone = np.searchsorted(np.asarray(model.classes_), np.ravel(np.asarray(y)))
+        factors = class_factors(model, everyone, None)
+    else:
+        factors = class_factors(model, labels, rows.weights)
     b = np.broadcast_to(np.ravel(model.intercept_), (len(coefficients),))
     return [
         linear_reading(
@@ -115,14 +137,14 @@ def classifier_readings(  # noqa: PLR0913, PLR0917  # every argument is a part o
             objective,
             rows,
             signs,
-            price * rows.weights * factors,
+            price * rows.weights * own,
             loss,
             np.asarray(coefficients[k], dtype=np.float64),
             float(b[k]),
             intercept,
             scale,
         )
-        for k, (name, signs, factors) in enumerate(one_against_rest(model, labels))
+        for k, (name, signs, own) in enumerate(one_against_rest(model, labels, factors))
     ]
 
 
@@ -131,7 +153,7 @@ def read_linear_svc(model: LinearSVC, X: Any, y: Any, sample_weight: Any) -> lis
     """LinearSVC: 1/2 ‖w‖² + (b/t)²/2 + C Σ s ξ, ξ squared by default; b is penalised."""
     if model.penalty != "l2":
         raise refuse(model, f"its penalty is {model.penalty!r}; only l2 is a kernel machine")
-    if model.multi_class != "ovr" and len(model.classes_) > 2:
+    if model.multi_class != "ovr":
         raise refuse(model, "multi_class='crammer_singer' is one problem over all classes")
     squared = model.loss == "squared_hinge"
     loss = SquaredHinge() if squared else Hinge()
@@ -146,6 +168,8 @@ def read_linear_svc(model: LinearSVC, X: Any, y: Any, sample_weight: Any) -> lis
 def read_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """LogisticRegression, l2: 1/2 ‖w‖² + C Σ s log(1 + e^−z); liblinear penalises b."""
     fitted(model, "coef_")
+    if isinstance(model, LogisticRegressionCV):
+        raise refuse(model, "it chose C itself; certify a LogisticRegression refitted at that C")
     if getattr(model, "penalty", "deprecated") not in ("l2", "deprecated") or model.l1_ratio:
         raise refuse(model, "its penalty is not l2")
     if not np.isfinite(model.C):
@@ -165,6 +189,10 @@ def read_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: Any)
 def read_sgd(model: SGDClassifier, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """SGDClassifier: alpha/2 ‖w‖² + (1/n) Σ s loss, the intercept free."""
     fitted(model, "coef_")
+    if model.early_stopping:
+        raise refuse(model, "early_stopping=True held rows back that nobody names")
+    if not float(model.alpha) > 0:
+        raise refuse(model, f"alpha is {model.alpha!r}: without a penalty it is no kernel machine")
     losses: dict[str, tuple[Loss, str]] = {
         "hinge": (Hinge(), "max(0, 1 - y (w'x + b))"),
         "squared_hinge": (SquaredHinge(), "max(0, 1 - y (w'x + b))^2"),

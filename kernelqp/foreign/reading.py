@@ -58,6 +58,7 @@ class Rows:
     X: Matrix
     weights: Vector
     index: Indices
+    n: int
 
     @classmethod
     def read(cls, model: Any, X: Any, sample_weight: Any) -> Rows:
@@ -77,7 +78,7 @@ class Rows:
             )
         weights = read_weights(sample_weight, len(values))
         index = np.flatnonzero(weights > 0)
-        return cls(values[index], weights[index], index)
+        return cls(values[index], weights[index], index, len(values))
 
     def targets(self, y: Any) -> Vector:
         """Return regression targets of the rows in use."""
@@ -102,12 +103,17 @@ class Rows:
                 f"y holds {unknown[0]!r}, the model was fitted on {classes.tolist()}: "
                 f"pass the labels of the fit"
             )
+        absent = np.setdiff1d(classes, values)
+        if absent.size:
+            raise DataError(
+                f"y lacks the class {absent[0]!r} that the model was fitted on: pass the labels of "
+                f"the fit"
+            )
         return np.searchsorted(classes, values)[self.index]
 
     def _check_length(self, values: Any) -> None:
-        n = int(self.index.max(initial=-1)) + 1
-        if len(values) < n:
-            raise DataError(f"X has {n} rows, y has {len(values)}")
+        if len(values) != self.n:
+            raise DataError(f"X has {self.n} rows, y has {len(values)}")
 
 
 def fitted(model: Any, attribute: str) -> Any:

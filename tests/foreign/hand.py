@@ -172,10 +172,11 @@ def kernel_features(model, X, K):
 def _libsvm_predictions(model, X, K, rows):
     """LIBSVM's f + b on the training rows.
 
-    With a precomputed kernel and rows of weight 0, scikit-learn 1.9 itself reads the wrong columns
-    of K in decision_function and predict: support_ counts the rows of positive weight only.
+    With a precomputed or callable kernel and rows of weight 0, scikit-learn 1.9 itself reads the
+    wrong columns of K in decision_function and predict: support_ counts the rows of positive
+    weight only.
     """
-    if isinstance(model.kernel, str) and model.kernel == "precomputed":
+    if callable(model.kernel) or model.kernel == "precomputed":
         return K[:, rows] @ model.dual_coef_[0] + model.intercept_[0]
     return model.decision_function(X) if isinstance(model, SVC) else model.predict(X)
 

@@ -69,6 +69,13 @@ def test_other_objectives_of_a_known_classifier(model, reason):
         (KernelRidge(kernel="cosine"), REAL, "kernel 'cosine'"),
         (LogisticRegression(), THREE, "multinomial"),
         (LinearSVC(multi_class="crammer_singer", **SEEDED), THREE, "crammer_singer"),
+        (
+            LogisticRegressionCV(
+                cv=2, l1_ratios=(0.0,), use_legacy_attributes=False, scoring="accuracy"
+            ),
+            TWO,
+            "chose C itself",
+        ),
     ],
     ids=lambda v: str(v)[:45] if not isinstance(v, np.ndarray) else "",
 )
@@ -97,7 +104,6 @@ def test_a_fit_that_held_rows_back_is_another_problem():
         (NuSVC(nu=0.2), TWO),
         (OneClassSVM(), TWO),
         (RidgeClassifier(), TWO),
-        (LogisticRegressionCV(cv=2, l1_ratios=(0.0,), use_legacy_attributes=False), TWO),
         (Lasso(), REAL),
         (ElasticNet(), REAL),
         (SGDRegressor(**SEEDED), REAL),
