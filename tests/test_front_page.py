@@ -28,5 +28,26 @@ def test_every_quoted_result_is_stored():
         assert record["versions"]["kernelqp"]
 
 
+def test_the_table_of_solvers_is_the_stored_matrix():
+    text = (ROOT / "benchmarks" / "results" / "solver_matrix.json").read_text()
+    table = re.findall(
+        r"^\| ([A-Z]+) \| (\d+) of (\d+) \| (\d+) of (\d+) \| (\d+) \|$", README, re.MULTILINE
+    )
+    assert len(table) > 5
+    for solver, *counts in table:
+        cells = [row for row in json.loads(text)["rows"] if row["solver"] == solver]
+        assert [int(n) for n in counts] == solver_counts(cells)
+
+
+def solver_counts(cells):
+    """Right answers and cells, of the primal and of the dual, and wrong claims as it stands."""
+    counts = []
+    for form in ("primal", "dual"):
+        of_form = [row for row in cells if row["form"] == form]
+        right = [row for row in of_form if row["verdict"] == "certified" and row["meets_expected"]]
+        counts += [len(right), len(of_form)]
+    return [*counts, sum(bool(row["literal_wrong"]) for row in cells)]
+
+
 def test_the_version_has_a_changelog_section():
     assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text()
