@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -223,15 +224,16 @@ def _verdict(
     """Say in words what the bounds prove."""
     lower, best, primal = (reading.scale * value for value in bounds)
     if lower > 0:
-        above = f"the objective is at most {100 * (primal / lower - 1):.2g} % above the optimum"
+        above = f"the objective is at most {_up(100 * (primal / lower - 1))} % above the optimum"
     else:
-        above = f"the objective is at most {primal - lower:.3g} above the optimum"
+        above = f"the objective is at most {_up(primal - lower)} above the optimum"
     if relative <= tol:
         return f"Converged: {above} (between {lower:.10g} and {primal:.10g})."
     order = np.sort(rows)[::-1]
     total = float(order.sum())
     count = int(np.searchsorted(np.cumsum(order), 0.9 * total)) + 1 if total > 0 else 0
-    carried = f"{count} samples carry 90 % of what the rows lack; " if count else ""
+    samples = "1 sample carries" if count == 1 else f"{count} samples carry"
+    carried = f"{samples} 90 % of what the rows lack; " if count else ""
     remedy = _remedy(reading)
     if excess > tol:
         return (
@@ -239,6 +241,12 @@ def _verdict(
             f"{primal:.6g}); {carried}{remedy}."
         )
     return f"Not proved: {above} (between {lower:.6g} and {primal:.6g}); {carried}{remedy}."
+
+
+def _up(value: float) -> str:
+    """Return two significant digits, rounded up: "at most" has to stay true."""
+    up = float(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(value))
+    return f"{up:.0f}" if 100 <= up < 1e6 else f"{up:.2g}"  # no "4.9e+02"
 
 
 def _remedy(reading: Reading) -> str:
