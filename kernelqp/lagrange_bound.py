@@ -46,7 +46,8 @@ class LagrangianBound:
     Attributes
     ----------
     primal_value, dual_value : float
-        The objective at the answer, and the Lagrangian bound; −inf where no bound could be made.
+        P, the objective at the answer, and D, the Lagrangian bound, −inf where none could be made.
+        The constraints hold to tol, not exactly, so P may lie below D by as much.
     gap, relative_gap, tol : float
         P − D, |P − D| over max(|P|, |D|), and what it was compared with.
     feasible : bool
@@ -82,8 +83,9 @@ class LagrangianBound:
     def __str__(self) -> str:
         word = "certified" if self.certified else "not certified"
         return (
-            f"{word}: {self.dual_value:.10g} <= optimum <= {self.primal_value:.10g} by Lagrange, "
-            f"relative gap {self.relative_gap:.1e} (tol {self.tol:.0e})"
+            f"{word}: optimum >= {self.dual_value:.10g} by Lagrange, {self.primal_value:.10g} at "
+            f"the answer, relative gap {self.relative_gap:.1e} (tol {self.tol:.0e}, of the "
+            "constraints too)"
             + (", by an inner solve" if self.by_inner_solve else "")
             + ("" if self.feasible else ", a constraint is violated")
         )

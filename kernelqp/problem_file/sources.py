@@ -204,7 +204,7 @@ def _numbers(table: Table, path: Path, name: str, cells: list[str]) -> Vector:
         return np.array([float(cell) for cell in cells])
     except ValueError as error:
         raise table.error(
-            f"path: {path} column {name!r}: {error}: columns of features hold numbers"
+            f"path: {path} column {name!r}: {error}: every cell of it holds a number"
         ) from error
 
 

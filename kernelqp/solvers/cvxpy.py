@@ -133,7 +133,8 @@ def run(problem: cp.Problem, solver: str, tolerance: float, options: dict[str, A
 
 def _complaint(solver: str, options: dict[str, Any], error: BaseException) -> str:
     """Return the message for what a solver raised; the caller's options are the first suspects."""
-    what = f"{solver} cannot solve this problem: {type(error).__name__}: {error}"
+    said = str(error).rstrip(".")
+    what = f"{solver} cannot solve this problem: {type(error).__name__}: {said}"
     if options:
         return f"{what}: are {', '.join(map(repr, options))} options of {solver}?"
     return f"{what}: try CLARABEL"
