@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from kernelqp.roots import monotone_root
 
+if TYPE_CHECKING:
     from kernelqp._types import Vector
     from kernelqp.risk import Function, RegularizedRisk
 
@@ -178,31 +178,39 @@ def best_offset(risk: RegularizedRisk, function: Function, theta: Vector) -> Vec
     if theta.size != 1:
         return theta
     t, rounding = float(theta[0]), _slope_rounding(risk)
-    left, right = (offset_slope(risk, function.values, t, side) for side in (-1, 1))
-    if left <= rounding and right >= -rounding:
-        return theta
-    first, last = offset_interval(risk, function.values, t)
-    return np.array([min(max(t, first), last)])
+    if offset_slope(risk, function.values, t, 1) < -rounding:
+        return np.array([offset_end(risk, function.values, t, 1)])
+    if offset_slope(risk, function.values, t, -1) > rounding:
+        return np.array([offset_end(risk, function.values, t, -1)])
+    return theta
 
 
-def offset_interval(risk: RegularizedRisk, values: Vector, start: float) -> tuple[float, float]:
-    """Return the interval of the θ, one column, that minimise P at f = ``values``.
+def offset_end(risk: RegularizedRisk, values: Vector, start: float, side: int) -> float:
+    """Return the least (side 1) or the greatest (−1) θ, one column, that minimises P at ``values``.
 
-    Both ends fall as f rises. For a hard margin it is the interval of the free intercepts that are
-    feasible, its ends crossed when there is none. ``start`` is where the search begins.
+    Both fall as f rises. For a hard margin they are the ends of the feasible free intercepts, which
+    cross where there is none. ``start`` is where the search begins.
     """
     if risk.loss.hard:
-        return feasible_intercepts(risk.targets, values)
-    rounding, scale = _slope_rounding(risk), 1.0 + float(np.abs(values).max(initial=0.0))
+        return feasible_intercepts(risk.targets, values)[0 if side > 0 else 1]
+    rounding, size = _slope_rounding(risk), float(np.abs(values).max(initial=0.0))
+    root = monotone_root(
+        lambda t: offset_slope(risk, values, t, side) + side * rounding,
+        start,
+        1.0 + size,
+        jumps_along(risk, values, risk.offset.basis[:, 0]),
+        size,
+    )
+    return root if side > 0 else float(np.nextafter(root, -np.inf))  # the last before it rises
 
-    def beyond(side: int, t: float) -> float:
-        return offset_slope(risk, values, t, side) + side * rounding
 
-    first = monotone_root(lambda t: beyond(1, t), start, scale)
-    if offset_slope(risk, values, first, 1) > rounding:
-        return first, first
-    last = np.nextafter(monotone_root(lambda t: beyond(-1, t), start, scale), -np.inf)
-    return first, max(first, float(last))
+def jumps_along(risk: RegularizedRisk, start: Vector, direction: Vector) -> Vector:
+    """Return the t at which a slope of the loss jumps at the predictions start + t direction."""
+    moves = direction != 0
+    kinks = risk.loss.jumps(risk.targets)[:, moves]
+    with np.errstate(over="ignore"):
+        found = np.sort(((kinks - start[moves]) / direction[moves]).ravel())
+    return np.asarray(found[np.isfinite(found)])
 
 
 def offset_slope(risk: RegularizedRisk, values: Vector, t: float, side: int) -> float:
@@ -228,27 +236,10 @@ def best_scale(risk: RegularizedRisk, function: Function, theta: Vector) -> floa
         steep = np.where(function.values > 0, high, low)
         return t * function.norm2 + float(risk.costs @ (steep * function.values))
 
-    return 0.0 if slope(0.0) >= 0.0 else max(monotone_root(slope, 1.0, 1.0), 0.0)
-
-
-def monotone_root(g: Callable[[float], float], start: float, scale: float) -> float:
-    """Return the t where the nondecreasing g turns from negative to >= 0, to the last bit.
-
-    Bisection, after steps from ``start`` that grow until they enclose the root; a bracket that
-    never closes ends at the last step tried.
-    """
-    step, low, high = 1e-8 * scale, start, start
-    while g(low) >= 0.0 and math.isfinite(low) and step < 1e18 * scale:
-        high, low, step = low, low - step, 8.0 * step
-    step = 1e-8 * scale
-    while g(high) < 0.0 and math.isfinite(high) and step < 1e18 * scale:
-        low, high, step = high, high + step, 8.0 * step
-    for _ in range(200):
-        middle = 0.5 * (low + high)
-        if middle in (low, high):
-            break
-        low, high = (low, middle) if g(middle) >= 0.0 else (middle, high)
-    return high
+    if slope(0.0) >= 0.0:
+        return 0.0
+    jumps = jumps_along(risk, offset, function.values)
+    return max(monotone_root(slope, 1.0, 1.0, jumps[jumps > 0]), 0.0)
 
 
 def domain_of(risk: RegularizedRisk) -> tuple[Vector, Vector]:

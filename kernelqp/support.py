@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernelqp.repair import offset_interval
+from kernelqp.repair import offset_end
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Mask, Vector
@@ -126,7 +126,7 @@ def margin_range(
     low, high = values - delta, values + delta
     if theta.size:
         start = float(theta[0])
-        first, last = offset_interval(risk, high, start)[0], offset_interval(risk, low, start)[1]
+        first, last = offset_end(risk, high, start, 1), offset_end(risk, low, start, -1)
         low, high = low + first, high + last
     ends = risk.targets * low, risk.targets * high
     return np.minimum(*ends), np.maximum(*ends)

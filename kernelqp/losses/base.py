@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self, TypeAlias, runtime_c
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelqp._types import Indices, Vector
+from kernelqp._types import Indices, Matrix, Vector
 from kernelqp.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ class Row:
         gain = times(beta, self.q - self.ridge * beta / 2) - self.eps * np.abs(beta)
         return np.where((self.lower <= beta) & (beta <= self.upper), gain, -np.inf)
 
+    def take(self, rows: Indices) -> "Row":
+        """Return a selection of the rows."""
+        return Row(*(getattr(self, field.name)[rows] for field in fields(self)))
+
     def prox(self, v: Vector, h: Vector) -> Vector:
         """Maximise the gain minus ½·h·(β − v)² over β, in closed form."""
         return np.clip(soft(h * v + self.q, self.eps) / (h + self.ridge), self.lower, self.upper)
@@ -126,6 +130,10 @@ class Loss(Protocol):
         """Lower and upper end of the subdifferential of ℓ(y, ·) at p, possibly infinite."""
         ...
 
+    def jumps(self, y: Vector) -> Matrix:
+        """Predictions at which the slope jumps, shape (k, n): k of them in every row."""
+        ...
+
     def domain(self, y: Vector) -> tuple[Vector, Vector]:
         """Lower and upper end of {g : ℓ*(y, g) < inf}; finite ends belong to it."""
         ...
@@ -169,6 +177,10 @@ class RowWise:
 
     hard: ClassVar[bool] = False
     zero_beyond_margin: ClassVar[bool] = False
+
+    def jumps(self, y: Vector) -> Matrix:
+        """None: the slope is continuous."""
+        return np.empty((0, y.size))
 
     def take(self, rows: Indices) -> Self:
         """Select the per-row parameters; a loss of scalars only is returned as it is."""

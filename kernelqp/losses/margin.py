@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernelqp._types import Vector
+from kernelqp._types import Matrix, Vector
 from kernelqp.losses.base import (
     Expression,
     Form,
@@ -88,6 +88,10 @@ class Hinge(LinearQuadratic):
         z = y * p
         return turned(y, np.where(z <= 1, -1.0, 0.0), np.where(z < 1, -1.0, 0.0))
 
+    def jumps(self, y: Vector) -> Matrix:
+        """Z = 1."""
+        return y[None, :]
+
     def domain(self, y: Vector) -> tuple[Vector, Vector]:
         """0 ≤ s ≤ 1."""
         return _cone(y, 1.0)
@@ -150,6 +154,10 @@ class HardMargin(LinearQuadratic):
         """0 where z > 1, a half-line where z = 1, nothing finite where z < 1."""
         z = y * p
         return turned(y, np.where(z <= 1, -np.inf, 0.0), np.where(z < 1, -np.inf, 0.0))
+
+    def jumps(self, y: Vector) -> Matrix:
+        """Z = 1."""
+        return y[None, :]
 
     def domain(self, y: Vector) -> tuple[Vector, Vector]:
         """0 ≤ s."""
@@ -276,6 +284,10 @@ class Perceptron(LinearQuadratic):
         """Step from s = 1 to s = 0 at z = 0."""
         z = y * p
         return turned(y, np.where(z <= 0, -1.0, 0.0), np.where(z < 0, -1.0, 0.0))
+
+    def jumps(self, y: Vector) -> Matrix:
+        """Z = 0."""
+        return np.zeros((1, y.size))
 
     def domain(self, y: Vector) -> tuple[Vector, Vector]:
         """0 ≤ s ≤ 1."""

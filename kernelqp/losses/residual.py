@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernelqp._types import Vector
+from kernelqp._types import Matrix, Vector
 from kernelqp.losses.base import (
     Expression,
     Form,
@@ -135,6 +135,10 @@ class Pinball(LinearQuadratic):
         """Step from −τ to 1 − τ at r = 0."""
         lower, upper = self.domain(y)
         return np.where(p > y, upper, lower), np.where(p < y, lower, upper)
+
+    def jumps(self, y: Vector) -> Matrix:
+        """R = 0."""
+        return y[None, :]
 
     def domain(self, y: Vector) -> tuple[Vector, Vector]:
         """−τ to 1 − τ."""

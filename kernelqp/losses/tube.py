@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from kernelqp._types import Vector
+from kernelqp._types import Matrix, Vector
 from kernelqp.losses.base import (
     Expression,
     Form,
@@ -79,6 +79,10 @@ class EpsilonInsensitive(LinearQuadratic):
         r, e = p - y, self.epsilon
         below, above = np.where(r <= -e, -1.0, 0.0), np.where(r >= e, 1.0, 0.0)
         return np.where(r > e, 1.0, below), np.where(r < -e, -1.0, above)
+
+    def jumps(self, y: Vector) -> Matrix:
+        """R = ±ε."""
+        return np.stack([y - self.epsilon, y + self.epsilon])
 
     def domain(self, y: Vector) -> tuple[Vector, Vector]:
         """−1 to 1."""

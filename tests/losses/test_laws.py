@@ -150,3 +150,18 @@ def test_hard_margin_has_no_finite_slope_where_the_margin_is_violated():
     low, high = case.loss.slopes(y, np.array([0.5, 0.5]))
     assert np.array_equal(low, [-np.inf, np.inf])
     assert np.array_equal(high, [-np.inf, np.inf])
+
+
+@every_loss
+@law
+@given(data=st.data())
+def test_slopes_jump_where_they_say_and_nowhere_else(case, data):
+    y, p = data.draw(points(case))
+    loss, jumps = case.loss, case.loss.jumps(y)
+    for at in jumps:
+        low, high = loss.slopes(y, at)
+        assert np.all(low < high)
+    low, high = loss.slopes(y, p)
+    elsewhere = ~(jumps == p).any(axis=0)
+    reached = np.isfinite(loss.value(y, p))
+    assert np.all((low == high)[elsewhere & reached])
