@@ -1,25 +1,25 @@
-"""The missing dual of a piecewise linear-quadratic loss: a small kernel QP near the kinks.
+"""The missing dual of a piecewise linear-quadratic loss: a kernel QP, near the kinks or whole.
 
 Exact slopes at a primal point give a useless bound: a row near a kink has a multiplier anywhere in
 its interval. The rows outside the band |p − kink| <= e keep their slope, the rest are a kernel QP:
 
     maximise  (q − K β_out)'b − ε'|b| − 1/2 b'(K + ridge) b
     subject to  lower <= b <= upper,  B'b = d − B'β_out
+
+Where the whole problem is cheap, n r min(n, r) for features of rank r, there is no band to choose.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import cvxpy as cp
 import numpy as np
 
-from kernelqp.errors import SolverFailed
-from kernelqp.fenchel import constant
 from kernelqp.gram import Gram
 from kernelqp.repair import domain_of, repair_dual
-from kernelqp.solvers.cvxpy import run
+from kernelqp.solvers.interior import interior_point
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,29 +29,36 @@ if TYPE_CHECKING:
     from kernelqp.risk import Function, RegularizedRisk
 
 WIDTHS = (1e-2, 1e-1, 1.0, math.inf)  # in units of a margin, or of the targets' size
-DENSE, THIN = 1500, 30_000  # rows of a band that are solved, without and with a thin factor
+CHEAP = 4e9  # multiplications of one interior-point step that are spent, about a second
 
 
 def band_duals(
     risk: RegularizedRisk, function: Function, theta: Vector, unit: float
-) -> Iterator[Function]:
-    """Yield feasible dual points from wider and wider bands; none for a smooth loss."""
+) -> Iterator[tuple[Function, Function, Vector]]:
+    """Yield a feasible dual point and (f, θ) from wider and wider bands; none without boxes."""
     row = risk.loss.row(risk.targets, risk.costs)
-    if row is None:
+    if row is None or not (np.isfinite(row.lower) | np.isfinite(row.upper) | (row.eps > 0)).all():
         return
     p = risk.predictions(function, theta)
-    most = THIN if risk.gram.factor is not None and risk.gram.factor.shape[1] <= 200 else DENSE
-    for width in WIDTHS:
+    whole = risk.gram.factor is not None and step_cost(risk.gram, risk.n) <= CHEAP
+    for width in (math.inf,) if whole else WIDTHS:
         low, high = _slopes(risk, p, width * unit if math.isfinite(width) else 0.0)
         inside = (low < high) if math.isfinite(width) else np.ones(risk.n, dtype=bool)
         if not inside.any():
             continue
-        if inside.sum() > most:
+        if step_cost(risk.gram, int(inside.sum())) > CHEAP:
             return
         fixed = np.clip(-risk.costs * 0.5 * (low + high), *domain_of(risk))
-        beta = _solve_band(risk, row, fixed, inside)
-        if beta is not None:
-            yield repair_dual(risk, risk.function(beta), theta)
+        beta, found, weights = _solve_band(risk, row, fixed, inside)
+        dual = repair_dual(risk, risk.function(beta), found)
+        known = weights is not None and inside.all()
+        yield dual, (risk.function(weights=weights) if known else dual), found
+
+
+def step_cost(gram: Gram, n: int) -> float:
+    """Return the multiplications of one step on n rows."""
+    small, large = sorted((n, n if gram.factor is None else gram.factor.shape[1]))
+    return float(small) ** 2 * large
 
 
 def _slopes(risk: RegularizedRisk, p: Vector, width: float) -> tuple[Vector, Vector]:
@@ -61,38 +68,21 @@ def _slopes(risk: RegularizedRisk, p: Vector, width: float) -> tuple[Vector, Vec
     return np.asarray(low), np.asarray(high)
 
 
-def _solve_band(risk: RegularizedRisk, row: Row, fixed: Vector, inside: Mask) -> Vector | None:
-    """Return β with the rows inside solved for; None where the solver finds nothing."""
+def _solve_band(
+    risk: RegularizedRisk, row: Row, fixed: Vector, inside: Mask
+) -> tuple[Vector, Vector, Vector | None]:
+    """Return β with the rows inside solved for, θ, and the weights if there are any."""
     rows, outside = np.flatnonzero(inside), np.where(inside, 0.0, fixed)
-    pulled = row.q - risk.gram.matvec(outside)
-    unit, gram = float(risk.costs.mean()), _rows_of(risk.gram, rows)
-    v = cp.Variable(rows.size, name="v")  # β = unit v
-    norm2 = (
-        cp.sum_squares(constant(np.sqrt(unit) * gram.factor.T) @ v)
-        if gram.factor is not None
-        else cp.quad_form(v, cp.psd_wrap(unit * gram.dense_matrix()))
+    basis, price = risk.offset.basis, risk.offset.price
+    if rows.size == risk.n:
+        return interior_point(risk.gram, row, basis, price)
+    pulled = replace(row, q=row.q - risk.gram.matvec(outside))
+    part, theta, _ = interior_point(
+        _rows_of(risk.gram, rows), pulled.take(rows), basis[rows], price - basis.T @ outside
     )
-    gain = pulled[rows] @ v - row.eps[rows] @ cp.abs(v) - 0.5 * norm2
-    if row.ridge.any():
-        gain = gain - 0.5 * unit * (row.ridge[rows] @ cp.square(v))
-    low, high = row.lower[rows] / unit, row.upper[rows] / unit
-    below, above = np.flatnonzero(np.isfinite(low)), np.flatnonzero(np.isfinite(high))
-    constraints = [v[below] >= low[below]] if below.size else []
-    constraints += [v[above] <= high[above]] if above.size else []
-    basis = risk.offset.basis
-    if basis.shape[1]:
-        left = (risk.offset.price - basis.T @ outside) / unit
-        constraints.append(basis[rows].T @ v == left)
-    problem = cp.Problem(cp.Maximize(gain), constraints)
-    try:
-        run(problem, "CLARABEL", 1e-9, {})
-    except SolverFailed:
-        return None
-    if v.value is None or not np.isfinite(v.value).all():
-        return None
     beta = outside.copy()
-    beta[rows] = unit * v.value
-    return beta
+    beta[rows] = part
+    return beta, theta, None
 
 
 def _rows_of(gram: Gram, rows: Indices) -> Gram:

@@ -14,27 +14,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
+from scipy.sparse.linalg import LinearOperator, cg
 
-from kernelqp.repair import domain_of
+from kernelqp.repair import best_offset, domain_of, settle
 
 if TYPE_CHECKING:
-    from kernelqp._types import Vector
+    from kernelqp._types import Matrix, Vector
     from kernelqp.risk import Function, RegularizedRisk
 
 STEPS = 50
+WIDE = 1000  # features from which a Hessian is not formed
 ENOUGH = 1e-14  # of |P|: a decrement below it is rounding
 
 
-def newton_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Function | None:
-    """Return f_β, β = −c ℓ'(p), where Newton's method from f, θ ends; None where it cannot start.
+def slope_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Function:
+    """Return f_β with β = −c ℓ'(p) at the best offset, where the slope of P in θ, B'β − d, is 0."""
+    best = best_offset(risk, function, theta)
+    beta = slopes_and_bends(risk, risk.predictions(function, best))[0]
+    return risk.function(settle(risk, beta) if theta.size == 1 else beta)
 
-    It starts for a differentiable loss and an f in weights.
-    """
-    if function.weights is None or not is_smooth(risk):
-        return None
-    w, F, B = function.weights, risk.gram.factor, risk.offset.basis
-    assert F is not None  # weights belong to a factor
-    design, penalty = np.hstack([F, B]), np.r_[np.ones(w.size), np.zeros(theta.size)]
+
+def newton_primal(
+    risk: RegularizedRisk, function: Function, theta: Vector
+) -> tuple[Function, Vector]:
+    """Return the (f, θ) at which Newton's method from an f in weights ends."""
+    assert function.weights is not None
+    assert risk.gram.factor is not None  # weights belong to a factor
+    w = function.weights
+    design = np.hstack([risk.gram.factor, risk.offset.basis])
+    penalty = np.r_[np.ones(w.size), np.zeros(theta.size)]
     starts = [np.r_[w, theta], np.zeros(w.size + theta.size)]
     x = min(starts, key=lambda start: _value(risk, start, w.size))  # far out the Hessian is flat
     value = _value(risk, x, w.size)
@@ -42,13 +51,26 @@ def newton_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Fun
         beta, weights = slopes_and_bends(risk, design @ x)
         gradient = penalty * x - design.T @ beta
         gradient[w.size :] += risk.offset.price
-        hessian = (design.T * weights) @ design + np.diag(penalty)
-        step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
+        step = newton_step(design, weights, penalty, gradient)
         decrement = float(gradient @ step)
         if not decrement > ENOUGH * abs(value):
             break
         x, value = _searched(risk, x, step, decrement, value, w.size)
-    return risk.function(slopes_and_bends(risk, design @ x)[0])
+    return risk.function(weights=x[: w.size]), x[w.size :]
+
+
+def newton_step(design: Matrix, weights: Vector, penalty: Vector, gradient: Vector) -> Vector:
+    """Solve (X'D X + penalty) step = gradient: by Cholesky, for many features by CG to 1e-3."""
+    if penalty.size > WIDE:
+        size = (penalty.size, penalty.size)
+        hessian = LinearOperator(size, lambda x: design.T @ (weights * (design @ x)) + penalty * x)
+        return np.asarray(cg(hessian, gradient, rtol=1e-3, maxiter=200)[0])
+    hessian = (design.T * weights) @ design
+    hessian[np.diag_indices(penalty.size)] += penalty
+    try:
+        return np.asarray(cho_solve(cho_factor(hessian, check_finite=False), gradient))
+    except LinAlgError:  # an offset that no row with a bend sees
+        return np.asarray(lstsq(hessian, gradient)[0])
 
 
 def is_smooth(risk: RegularizedRisk) -> bool:

@@ -1,0 +1,106 @@
+"""The interior point method against the certificate: every box, thin and dense, singular too."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from kernelqp import RBF, Gram, Linear, Offset, RegularizedRisk, losses
+from kernelqp.certificate import gap_scale, relative_gap
+from kernelqp.repair import lower_bound, repair_dual, repair_primal
+from kernelqp.solvers.interior import Dense, Thin, interior_point, system_of
+
+TOL = 1e-7
+LABELS = {
+    "hinge": losses.Hinge(),
+    "squared hinge": losses.SquaredHinge(),
+}
+REAL = {
+    "tube": losses.EpsilonInsensitive(0.3),
+    "tube 0": losses.EpsilonInsensitive(0.0),
+    "squared tube": losses.SquaredEpsilonInsensitive(0.3),
+    "pinball": losses.Pinball(0.3),
+    "pinball 1": losses.Pinball(1.0),
+    "huber": losses.Huber(0.5),
+}
+
+
+def standardised(load):
+    X, y = load(return_X_y=True)
+    return (X - X.mean(axis=0)) / X.std(axis=0), y
+
+
+def data(name):
+    if name in LABELS:
+        X, y = standardised(load_breast_cancer)
+        return X[:200], np.where(y[:200] > 0, 1.0, -1.0), LABELS[name]
+    X, y = standardised(load_diabetes)
+    return X[:200], (y[:200] - y.mean()) / y.std(), REAL[name]
+
+
+def gap(risk):
+    """The relative gap of the point as it is returned; only the dual is moved onto B'β = d."""
+    risk = risk.centred
+    row = risk.loss.row(risk.targets, risk.costs)
+    beta, theta, w = interior_point(risk.gram, row, risk.offset.basis, risk.offset.price)
+    assert ((row.lower <= beta) & (beta <= row.upper)).all()
+    function = risk.function(beta) if w is None else risk.function(weights=w)
+    primal = risk.primal_value(*repair_primal(risk, function, theta))
+    dual = lower_bound(risk, repair_dual(risk, risk.function(beta), theta))
+    assert dual <= primal * (1 + 1e-12)
+    return relative_gap(primal, dual, gap_scale(risk))
+
+
+@pytest.mark.parametrize("C", [1e-4, 1.0, 1e4])
+@pytest.mark.parametrize("offset", ["free", "none"])
+@pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.05)], ids=["linear", "rbf"])
+@pytest.mark.parametrize("name", [*LABELS, *REAL])
+def test_every_box_is_solved(name, kernel, offset, C):
+    X, y, loss = data(name)
+    assert gap(RegularizedRisk(Gram.of(kernel, X), y, C, loss, offset)) <= TOL
+
+
+def test_a_hard_margin_has_no_upper_bound():
+    X, y, _ = data("hinge")
+    risk = RegularizedRisk(Gram.of(RBF(gamma=0.05), X), y, 1.0, losses.HardMargin(), "free")
+    assert gap(risk) <= TOL
+
+
+@pytest.mark.parametrize("name", ["hinge", "tube"])
+def test_duplicates_and_a_kernel_of_zeros(name):
+    X, y, loss = data(name)
+    twice = Gram.of(RBF(gamma=0.05), np.vstack([X, X]))
+    assert gap(RegularizedRisk(twice, np.r_[y, y], 2.0, loss, "free")) <= TOL
+    assert gap(RegularizedRisk(twice, np.r_[y, -y], 2.0, loss, "free")) <= TOL
+    zeros = Gram.from_factor(np.zeros((len(y), 1)))
+    assert gap(RegularizedRisk(zeros, y, 2.0, loss, "free")) <= TOL
+
+
+def test_features_out_of_hand_keep_their_figures():
+    """F'β cancels to four figures here; the weights of their own keep all of them."""
+    X, y = load_breast_cancer(return_X_y=True)
+    y = np.where(y > 0, 1.0, -1.0)
+    risk = RegularizedRisk(Gram.of(Linear(), X), y, 17.6, losses.Hinge(), "free")
+    assert gap(risk) <= TOL
+
+
+def test_several_offset_columns_are_a_linear_program():
+    """Quantile regression without a penalty: K = 0 and B = (1, X)."""
+    X, y, _ = data("pinball")
+    basis = np.column_stack([np.ones(len(y)), X])
+    offset = Offset(basis, np.zeros(basis.shape[1]), np.r_[1.0, np.zeros(X.shape[1])])
+    risk = RegularizedRisk(
+        Gram.from_factor(np.zeros((len(y), 1))), y, 1.0, losses.Pinball(0.3), offset
+    )
+    row = risk.loss.row(risk.targets, risk.costs)
+    beta, theta, _ = interior_point(risk.gram, row, offset.basis, offset.price)
+    lost = risk.primal_value(risk.function(weights=np.zeros(1)), theta)
+    assert np.abs(offset.basis.T @ beta).max() < 1e-8
+    assert lost == pytest.approx(y @ beta, rel=1e-8)
+
+
+def test_wide_features_are_solved_as_a_dense_kernel():
+    rng = np.random.default_rng(0)
+    gram, basis = Gram.from_factor(rng.normal(size=(5, 9))), np.ones((5, 1))
+    assert isinstance(system_of(gram, basis, np.zeros(1)), Dense)
+    thin = Gram.from_factor(rng.normal(size=(9, 5)))
+    assert isinstance(system_of(thin, np.ones((9, 1)), np.zeros(1)), Thin)
