@@ -9,29 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelqp.band import band_duals
+from kernelqp.bound_search import Search, attempts
 from kernelqp.certificate import (
     complementarity_by_row,
     complete,
     gap_scale,
     relative_gap,
     rounding_of_bounds,
-    target_unit,
 )
-from kernelqp.elbow import elbow_solve
-from kernelqp.newton import newton_dual
-from kernelqp.repair import best_offset, lower_bound, repair_dual, repair_primal
+from kernelqp.progress import Progress
+from kernelqp.repair import lower_bound
 from kernelqp.solve import check_tol
 from kernelqp.support import SETTLED, Support, find_support
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kernelqp._types import Vector
     from kernelqp.foreign import Reading
-    from kernelqp.risk import Function, RegularizedRisk
-
-KNOWN = 1e-2  # of tol: the relative width at which the optimum counts as known
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -91,7 +84,8 @@ def certify(
     ----------
     model : fitted estimator
         scikit-learn's SVC, LinearSVC, SVR, LinearSVR, Ridge, KernelRidge, LogisticRegression (l2),
-        SGDClassifier, or a pipeline that ends in one of them.
+        SGDClassifier, QuantileRegressor (alpha 0), a pipeline that ends in one of them, or a
+        LibsvmModel.
     X, y, sample_weight
         The data of the fit, as they were given to it.
     tol : float
@@ -101,6 +95,8 @@ def certify(
     -------
     ModelCertificate
         Of the model's problem; of its worst one, with all in ``problems``, where there are several.
+
+    Long work shows its progress on a terminal, and Ctrl-C ends it with the bounds found so far.
 
     Raises
     ------
@@ -120,20 +116,25 @@ def certify(
 
     check_tol(tol)
     readings = read(model, X, y, sample_weight)
-    n = len(np.ravel(np.asarray(y)))
-    found = [_certify_reading(reading, n, tol) for reading in readings]
+    n, found = len(np.ravel(np.asarray(y))), []
+    with Progress("certify", total=len(readings)) as progress:
+        search = Search(tol, progress)
+        for reading in readings:
+            found.append(_certify_reading(reading, n, search))
+            progress.step()
     if len(found) == 1:
         return found[0]
     worst = max(found, key=lambda c: c.relative_gap)
     return replace(worst, problems=tuple(found))
 
 
-def _certify_reading(reading: Reading, n: int, tol: float) -> ModelCertificate:
+def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertificate:
     """Judge one problem: P at the model as it is, D at the best dual point that can be made."""
     risk = reading.risk.centred
     start, function, theta = complete(risk, reading.candidate)
     primal, scale = risk.primal_value(function, theta), gap_scale(risk)
-    dual, best = _best_dual(risk, start, function, theta, primal, scale, KNOWN * tol)
+    tol = search.tol
+    dual, best = search.run(attempts(risk, start, function, theta), risk, primal, scale)
     lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual)
     relative = relative_gap(primal, lower, scale, noise)
     p = risk.predictions(function, theta)
@@ -156,51 +157,9 @@ def _certify_reading(reading: Reading, n: int, tol: float) -> ModelCertificate:
         support=None if sets is None else _callers(sets, reading.rows),
         certified=bool(relative <= tol),
         verdict=_verdict(
-            reading, relative, (primal - best) / width, (lower, best, primal), rows, tol
+            reading, relative, (primal - best) / width, (lower, best, primal, gap), rows, tol
         ),
     )
-
-
-def _best_dual(
-    risk: RegularizedRisk,
-    start: Function,
-    function: Function,
-    theta: Vector,
-    primal: float,
-    scale: float,
-    known: float,
-) -> tuple[Function, float]:
-    """Return the dual point of the largest D, and the smallest P met until the optimum is known."""
-    dual = repair_dual(risk, start, theta)
-    best, lower = min(primal, _reached(risk, dual, theta)), lower_bound(risk, dual)
-    for other in _attempts(risk, dual, function, theta):
-        best = min(best, _reached(risk, other, theta))
-        if lower_bound(risk, other) > lower:
-            dual, lower = other, lower_bound(risk, other)
-        if relative_gap(best, lower, scale) <= known:
-            break
-    return dual, best
-
-
-def _attempts(
-    risk: RegularizedRisk, dual: Function, function: Function, theta: Vector
-) -> Iterator[Function]:
-    """Yield dual points, the cheap ones first.
-
-    Newton's for a smooth loss; the linear system of the candidate's sets; kernel QPs near kinks.
-    """
-    yield dual
-    smooth = newton_dual(risk, function, theta)
-    if smooth is not None:
-        yield repair_dual(risk, smooth, theta)
-    yield elbow_solve(risk, dual, theta)[0]
-    yield from band_duals(risk, function, theta, target_unit(risk))
-
-
-def _reached(risk: RegularizedRisk, dual: Function, theta: Vector) -> float:
-    """Return P at f_β repaired."""
-    start = best_offset(risk, dual, theta)
-    return risk.primal_value(*repair_primal(risk, dual, start))
 
 
 def _callers(sets: Support, rows: Any) -> Support:
@@ -217,17 +176,17 @@ def _verdict(
     reading: Reading,
     relative: float,
     excess: float,
-    bounds: tuple[float, float, float],
+    bounds: tuple[float, float, float, float],
     rows: Vector,
     tol: float,
 ) -> str:
     """Say in words what the bounds prove."""
-    lower, best, primal = (reading.scale * value for value in bounds)
-    if lower > 0:
-        above = f"the objective is at most {_up(100 * (primal / lower - 1))} % above the optimum"
-    else:
-        above = f"the objective is at most {_up(primal - lower)} above the optimum"
-    if relative <= tol:
+    lower, best, primal, gap = (reading.scale * value for value in bounds)
+    converged = relative <= tol
+    of_the_problem = converged and gap > 2.0 * tol * lower  # small beside its scale, not beside P
+    much = _up(gap) if lower <= 0 or of_the_problem else f"{_up(100 * gap / lower)} %"
+    above = f"the objective is at most {much} above the optimum"
+    if converged:
         return f"Converged: {above} (between {lower:.10g} and {primal:.10g})."
     order = np.sort(rows)[::-1]
     total = float(order.sum())

@@ -10,6 +10,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.svm import SVC, SVR
 
+from kernelqp.block_gram import BlockGram
 from kernelqp.certificate import Candidate
 from kernelqp.data import read_features
 from kernelqp.errors import KernelError
@@ -60,6 +61,12 @@ def of_rows(function: Any) -> Any:
     return lambda X, Z: pairwise_kernels(X, Z, metric=function)
 
 
+def gram_on(kernel: Kernel, X: Any) -> Gram:
+    """Return the Gram of a kernel on X: in blocks where it need not be measured."""
+    in_blocks = kernel.psd and kernel.features(X) is None
+    return BlockGram.on(kernel, X) if in_blocks else Gram.of(kernel, X)
+
+
 def gram_of(model: Any, gamma: float, X: Any) -> Gram:
     """Return the Gram of a model's kernel.
 
@@ -69,7 +76,7 @@ def gram_of(model: Any, gamma: float, X: Any) -> Gram:
         If the kernel is not PSD on X: what was solved is then no convex problem.
     """
     try:
-        return Gram.of(kernel_of(model, gamma), X)
+        return gram_on(kernel_of(model, gamma), X)
     except KernelError as error:
         text = str(error).split(" Ask for")[0].rstrip(".")
         raise refuse(model, f"{text}; what it solved is no convex problem") from error
@@ -104,6 +111,8 @@ def sub_gram(gram: Gram, chosen: Indices) -> Gram:
     """Return the Gram of some of the rows."""
     if gram.factor is not None:
         return Gram.from_factor(gram.factor[chosen])
+    if isinstance(gram, BlockGram):
+        return gram.of_rows(chosen)
     return Gram.dense(gram.submatrix(chosen), psd=True)
 
 

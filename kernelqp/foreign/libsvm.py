@@ -10,35 +10,35 @@ Source: Chang & Lin (2011), LIBSVM: a library for support vector machines, ACM T
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelqp.errors import InputError
-from kernelqp.foreign.kernel import dual_reading
+from kernelqp.foreign.kernel import dual_reading, gram_on, signed, sub_gram
 from kernelqp.foreign.reading import Reading, Rows, UnreadableModel
 from kernelqp.foreign.registry import read
-from kernelqp.gram import Gram
 from kernelqp.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid
 from kernelqp.losses import EpsilonInsensitive, Hinge
 
 if TYPE_CHECKING:
-    from kernelqp._types import Matrix, Vector
+    from kernelqp._types import Indices, Matrix, Vector
 
 REMEDIES = ("lower -e", "scale the features")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LibsvmModel:
-    """A model file of svm-train (C-SVC of two classes, or epsilon-SVR).
+    """A model file of svm-train (C-SVC, or epsilon-SVR).
 
     Attributes
     ----------
     header : dict of str to str
         The lines before the support vectors.
-    coefficients : Vector, shape (n_sv,)
-        y α.
+    coefficients : Matrix, shape (n_sv, 1), or (n_sv, k - 1) for k classes
+        y α; of more than two classes, in its problem against each of the others.
     vectors : Matrix, shape (n_sv, d)
         Support vectors, to eight figures.
     C, epsilon : float or None
@@ -46,7 +46,7 @@ class LibsvmModel:
     """
 
     header: dict[str, str]
-    coefficients: Vector
+    coefficients: Matrix
     vectors: Matrix
     C: float | None = None
     epsilon: float | None = None
@@ -69,8 +69,9 @@ class LibsvmModel:
             head, _, body = file.read_text().partition("\nSV\n")
             header = dict(line.split(" ", 1) for line in head.splitlines())
             rows = [line.split() for line in body.splitlines() if line.strip()]
-            coefficients = np.array([float(row[0]) for row in rows])
-            pairs = [[cell.split(":") for cell in row[1:]] for row in rows]
+            k = max(int(header.get("nr_class", 2)) - 1, 1)
+            coefficients = np.array([[float(v) for v in row[:k]] for row in rows]).reshape(-1, k)
+            pairs = [[cell.split(":") for cell in row[k:]] for row in rows]
             d = max((int(k) for row in pairs for k, _ in row), default=0)
             vectors = np.zeros((len(rows), d))
             for i, row in enumerate(pairs):
@@ -82,9 +83,38 @@ class LibsvmModel:
                 f"{path}: svm_type {header.get('svm_type')!r} cannot be certified; c_svc and "
                 f"epsilon_svr can"
             )
-        if int(header.get("nr_class", 2)) != 2:
-            raise UnreadableModel(f"{path} has {header['nr_class']} classes; two can be certified")
-        return cls(header, coefficients, vectors, C, epsilon)
+        model = cls(header, coefficients, vectors, C, epsilon)
+        model.check_header(path)
+        return model
+
+    def check_header(self, path: str | Path) -> None:
+        """Raise InputError where the header does not describe the rows below it."""
+        classes = self.coefficients.shape[1] + 1
+        count = {key: len(self.header.get(key, "").split()) for key in ("rho", "label", "nr_sv")}
+        wanted = {"rho": classes * (classes - 1) // 2}
+        if self.header["svm_type"] == "c_svc":
+            wanted["label"] = classes
+            if classes > 2:
+                wanted["nr_sv"] = classes
+        wrong = [key for key, number in wanted.items() if count[key] != number]
+        if wrong:
+            raise InputError(
+                f"{path} is no model file of svm-train: {wrong[0]} holds {count[wrong[0]]} "
+                f"numbers, {classes} classes have {wanted[wrong[0]]}"
+            )
+
+    def labels(self) -> Vector:
+        """Return the labels in the order of the file; none for a regression."""
+        return np.array([float(v) for v in self.header.get("label", "").split()])
+
+    def label_of_vectors(self) -> Vector:
+        """Return the label of every support vector; 0 for a regression."""
+        labels = self.labels()
+        if labels.size == 0:
+            return np.zeros(len(self.vectors))
+        if labels.size == 2:
+            return np.asarray(np.where(self.coefficients[:, 0] > 0, labels[0], labels[1]))
+        return np.repeat(labels, [int(v) for v in self.header["nr_sv"].split()])
 
     @property
     def kernel(self) -> Kernel:
@@ -124,37 +154,53 @@ class LibsvmModel:
 
 @read.register(LibsvmModel)
 def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
-    """Read 1/2 ‖f‖² + C Σ loss, rho = −b; LIBSVM's first label is the positive one."""
+    """Read 1/2 ‖f‖² + C Σ loss, rho = −b; of every pair of labels the first is positive."""
     rows = Rows.read(model, X, sample_weight)
     C, values = model.price(), rows.targets(y)
-    gram = Gram.of(model.kernel, rows.X)
-    b, costs = -float(model.header["rho"]), C * rows.weights
+    gram, kernel = gram_on(model.kernel, rows.X), model.header["kernel_type"]
+    costs, shifts = C * rows.weights, -np.array([float(v) for v in model.header["rho"].split()])
     if model.header["svm_type"] == "epsilon_svr":
         if model.epsilon is None:
             raise InputError(
                 "a LIBSVM model file does not hold epsilon: pass epsilon (the -p of svm-train)"
             )
-        beta = place(model, rows.X, np.zeros(len(values)))
+        beta = signed(place(model, rows.X, np.zeros(len(values))), model.coefficients[:, 0], rows)
         loss = EpsilonInsensitive(model.epsilon)
-        words = f"1/2 |f|^2 + {C:g} sum max(0, |y - f(x) - b| - {model.epsilon:g})"
+        words = f"1/2 |f|^2 + {C:g} sum max(0, |y - f(x) - b| - {model.epsilon:g}), kernel {kernel}"
+        b = float(shifts[0])
         return [
             dual_reading(
                 "LIBSVM", words, gram, values, costs, loss, beta, b, rows.index, 1.0, REMEDIES
             )
         ]
-    positive = float(model.header["label"].split()[0])
-    signs = np.where(values == positive, 1.0, -1.0)
-    beta = place(model, rows.X, signs)
-    words = f"1/2 |f|^2 + {C:g} sum max(0, 1 - y (f(x) + b)), kernel {model.header['kernel_type']}"
-    return [
-        dual_reading(
-            "LIBSVM", words, gram, signs, costs, Hinge(), beta, b, rows.index, 1.0, REMEDIES
+    words = f"1/2 |f|^2 + {C:g} sum max(0, 1 - y (f(x) + b)), kernel {kernel}"
+    where, labels = place(model, rows.X, values), model.labels()
+    readings = []
+    for k, (i, j) in enumerate(combinations(range(labels.size), 2)):
+        chosen = np.flatnonzero((values == labels[i]) | (values == labels[j]))
+        first = values[chosen] == labels[i]
+        low, high = (signed(where, model.coefficients[:, r], rows)[chosen] for r in (j - 1, i))
+        pair = f": {labels[i]:g} against {labels[j]:g}" if labels.size > 2 else ""
+        readings.append(
+            dual_reading(
+                f"LIBSVM{pair}",
+                words,
+                gram if len(chosen) == len(values) else sub_gram(gram, chosen),
+                np.where(first, 1.0, -1.0),
+                costs[chosen],
+                Hinge(),
+                np.where(first, low, high) if labels.size > 2 else low,
+                float(shifts[k]),
+                rows.index[chosen],
+                1.0,
+                REMEDIES,
+            )
         )
-    ]
+    return readings
 
 
-def place(model: LibsvmModel, X: Matrix, signs: Vector) -> Vector:
-    """Return β on the rows of X whose features, to eight figures, are those of a support vector.
+def place(model: LibsvmModel, X: Matrix, values: Vector) -> Indices:
+    """Return for every support vector the row of X of its features, to eight figures, and label.
 
     Raises
     ------
@@ -164,21 +210,21 @@ def place(model: LibsvmModel, X: Matrix, signs: Vector) -> Vector:
     d = max(X.shape[1], model.vectors.shape[1])
     free: dict[tuple[bytes, float], list[int]] = {}
     for i, row in enumerate(_eight_figures(X, d)):
-        free.setdefault((row.tobytes(), signs[i]), []).append(i)
-    beta = np.zeros(len(X))
-    for row, coefficient in zip(_eight_figures(model.vectors, d), model.coefficients, strict=True):
-        sign = np.sign(coefficient) if signs.any() else 0.0
-        rows = free.get((row.tobytes(), sign), [])
+        free.setdefault((row.tobytes(), float(values[i])), []).append(i)
+    places = []
+    seen = zip(_eight_figures(model.vectors, d), model.label_of_vectors(), strict=True)
+    for row, label in seen:
+        rows = free.get((row.tobytes(), float(label)), [])
         if not rows:
             raise UnreadableModel(
                 "a support vector of the model file is no row of X: pass the data it was trained on"
             )
-        beta[rows.pop(0)] = coefficient
-    return beta
+        places.append(rows.pop(0))
+    return np.array(places, dtype=np.intp)
 
 
 def _eight_figures(X: Matrix, d: int) -> Matrix:
     """Return X as svm-train prints it, with columns of 0 up to d."""
     wide = np.zeros((len(X), d))
     wide[:, : X.shape[1]] = X
-    return np.array([[float(f"{v:.8g}") for v in row] for row in wide]) + 0.0
+    return np.array([[float(f"{v:.8g}") for v in row] for row in wide]).reshape(len(X), d) + 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.linalg
 from sklearn.linear_model import (
     LogisticRegression,
     LogisticRegressionCV,
@@ -16,6 +17,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.class_weight import compute_class_weight
 
 from kernelqp.certificate import Candidate
+from kernelqp.data import EPS
 from kernelqp.foreign.reading import Reading, Rows, fitted, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
@@ -24,13 +26,14 @@ from kernelqp.losses import (
     HalfSquared,
     Hinge,
     Logistic,
+    Pinball,
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
 from kernelqp.risk import Offset, RegularizedRisk
 
 if TYPE_CHECKING:
-    from kernelqp._types import Indices, Vector
+    from kernelqp._types import Indices, Matrix, Vector
     from kernelqp.losses import Loss
 
 LIBLINEAR = ("raise max_iter", "lower tol", "scale the features")
@@ -273,7 +276,39 @@ def read_ridge(model: Ridge, X: Any, y: Any, sample_weight: Any) -> list[Reading
 
 @read.register(QuantileRegressor)
 def read_quantile(model: QuantileRegressor, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
-    """QuantileRegressor's penalty is the l1 norm, which is no kernel machine."""
-    del X, y, sample_weight
-    what = "its penalty is the l1 norm" if model.alpha else "it has no penalty (alpha = 0)"
-    raise refuse(model, f"{what}: it is a linear program, and its solver's dual is the proof")
+    """QuantileRegressor without its l1 penalty: (1/S) Σ s check loss, all of f an offset."""
+    w, rows = np.ravel(fitted(model, "coef_")), Rows.read(model, X, sample_weight)
+    if model.alpha:
+        raise refuse(
+            model, "its penalty is the l1 norm; only alpha=0, plain quantile regression, can be"
+        )
+    columns = rows.X
+    if model.fit_intercept:
+        columns = np.column_stack([np.ones(len(rows.X)), rows.X - rows.X.mean(axis=0)])
+    offset = spanned(columns, constant=bool(model.fit_intercept))
+    p = rows.X @ w + float(model.intercept_)
+    tau, n = float(model.quantile), len(rows.X)
+    risk = RegularizedRisk(
+        Gram.from_factor(np.zeros((n, 1))),
+        rows.targets(y),
+        rows.weights / rows.weights.sum(),
+        Pinball(tau),
+        offset,
+    )
+    theta = offset.basis.T @ p / n
+    candidate = Candidate(function=risk.function(weights=np.zeros(1)), theta=theta)
+    objective = f"1/n sum of {tau:g} max(0, y - w'x - b) + {1 - tau:g} max(0, w'x + b - y)"
+    return [
+        Reading(
+            "QuantileRegressor", objective, risk, candidate, 1.0, rows.index, ("solver='highs'",)
+        )
+    ]
+
+
+def spanned(columns: Matrix, *, constant: bool) -> Offset:
+    """Return the free offset of the functions that the columns span, in a basis of B'B = n I."""
+    n = len(columns)
+    size = np.abs(columns).max(axis=0, initial=0.0)
+    u, s, _ = scipy.linalg.svd(columns / np.where(size > 0, size, 1.0), full_matrices=False)
+    basis = np.sqrt(n) * u[:, s > max(columns.shape) * EPS * s.max(initial=0.0)]
+    return Offset(basis, np.zeros(basis.shape[1]), basis.mean(axis=0) if constant else None)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 FAMILIES = (
     "SVC, LinearSVC, SVR, LinearSVR, Ridge, KernelRidge, LogisticRegression (l2), SGDClassifier, "
-    "pipelines that end in one of them, and LIBSVM model files"
+    "QuantileRegressor (alpha=0), pipelines that end in one of them, and LIBSVM model files"
 )
 
 

@@ -1,12 +1,13 @@
 """Model files: LIBSVM's text format and skops, from Python and from the command line."""
 
 import json
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_diabetes
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_diabetes, load_iris
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 from typer.testing import CliRunner
@@ -69,6 +70,54 @@ def test_a_model_file_is_the_model(trained):
     assert given.primal_value == pytest.approx(read.primal_value, rel=1e-12)
 
 
+def several_text(model, X):
+    """Write a fitted RBF SVC of several classes as svm-train does."""
+    k = len(model.classes_)
+    lines = [
+        "svm_type c_svc",
+        "kernel_type rbf",
+        f"gamma {model._gamma:.17g}",
+        f"nr_class {k}",
+        f"total_sv {len(model.support_)}",
+        "rho " + " ".join(f"{-b:.17g}" for b in model.intercept_),
+        "label " + " ".join(str(c) for c in model.classes_),
+        "nr_sv " + " ".join(str(n) for n in model.n_support_),
+        "SV",
+    ]
+    for coefficients, row in zip(model.dual_coef_.T, X[model.support_], strict=True):
+        cells = [f"{k + 1}:{v:.8g}" for k, v in enumerate(row) if v]
+        lines.append(" ".join([*(f"{c:.17g}" for c in coefficients), *cells]))
+    return "\n".join(lines) + "\n"
+
+
+def test_a_file_of_several_classes_is_a_problem_a_pair(tmp_path):
+    X, y = load_iris(return_X_y=True)  # two of its rows coincide
+    model, path = SVC(C=2.0, tol=1e-6).fit(X, y), tmp_path / "m.model"
+    path.write_text(several_text(model, X))
+    direct, read = kq.certify(model, X, y), kq.certify(LibsvmModel.load(path, C=2.0), X, y)
+    assert read.certified
+    assert [p.name for p in read.problems] == [f"LIBSVM: {p.name[5:]}" for p in direct.problems]
+    for one, other in zip(read.problems, direct.problems, strict=True):
+        assert one.primal_value == pytest.approx(other.primal_value, rel=1e-9)
+        assert one.dual_value == pytest.approx(other.dual_value, rel=1e-6)
+
+
+def test_svm_train_itself(tmp_path):
+    """The program's own file of three classes, where the program is installed."""
+    program = shutil.which("svm-train")
+    if program is None:
+        pytest.skip("svm-train is not installed")
+    X, y = load_iris(return_X_y=True)
+    data, path = tmp_path / "iris.svm", tmp_path / "iris.model"
+    dump_svmlight_file(X, y, str(data), zero_based=False)
+    subprocess.run([program, "-q", "-g", "0.5", "-e", "1e-6", data, path], check=True)
+    read, model = LibsvmModel.load(path, C=1.0), SVC(gamma=0.5, tol=1e-6).fit(X, y)
+    assert kq.certify(read, X, y).certified
+    assert kq.certify(read, X, y).problems[0].primal_value == pytest.approx(
+        kq.certify(model, X, y).problems[0].primal_value, rel=1e-6
+    )
+
+
 def test_a_regression_needs_its_tube(tmp_path):
     X, y = standardised(load_diabetes, 150)
     model = SVR(C=2.0, epsilon=0.5, tol=1e-6).fit(X, y)
@@ -110,7 +159,7 @@ def test_data_that_the_model_was_not_trained_on_are_refused(trained, tmp_path):
     [
         ("", "svm_type"),
         ("svm_type nu_svc\nkernel_type linear\nSV\n", "nu_svc"),
-        ("svm_type c_svc\nkernel_type linear\nnr_class 3\nSV\n", "3 classes"),
+        ("svm_type c_svc\nkernel_type linear\nnr_class 3\nSV\n", "rho holds 0 numbers"),
         ("svm_type c_svc\nkernel_type linear\nSV\nx 1:2\n", "no model file"),
         ("nonsense\n", "no model file"),
     ],

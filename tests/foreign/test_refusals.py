@@ -60,7 +60,6 @@ def test_other_objectives_of_a_known_classifier(model, reason):
     ("model", "y", "reason"),
     [
         (QuantileRegressor(alpha=0.1), REAL, "l1 norm"),
-        (QuantileRegressor(alpha=0.0), REAL, "no penalty"),
         (Ridge(positive=True), REAL, "positive"),
         (Ridge(alpha=0.0), REAL, "alpha"),
         (Ridge(), np.c_[REAL, -REAL], "2 targets"),

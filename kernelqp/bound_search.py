@@ -1,0 +1,93 @@
+"""The missing side of somebody else's answer: which dual points are tried, and when it is enough.
+
+A model holds one side, or a rough version of both. Dual points are made from it, the cheap ones
+first, and the best bound of all is kept, with the best primal point met on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from kernelqp.band import band_duals
+from kernelqp.certificate import relative_gap, target_unit
+from kernelqp.elbow import elbow_solve
+from kernelqp.newton import is_smooth, newton_primal, slope_dual
+from kernelqp.repair import best_offset, lower_bound, repair_dual, repair_primal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kernelqp._types import Vector
+    from kernelqp.progress import Progress
+    from kernelqp.risk import Function, RegularizedRisk
+
+    Attempt: TypeAlias = tuple[Function, Function, Vector]  # a dual point, and its (f, θ)
+
+KNOWN = 1e-2  # of tol: the relative width at which the optimum counts as known
+CLEAR = 0.5  # of tol: the relative gap below which a model is converged without further work
+
+
+@dataclass
+class Search:
+    """The search for the largest D and the smallest P of one problem after another.
+
+    It ends where the model is clearly converged, or the optimum known. An interrupt (Ctrl-C) ends
+    it with the bounds found so far; the problems still to come get their first bound only.
+    """
+
+    tol: float
+    progress: Progress
+    interrupted: bool = False
+
+    def run(
+        self, attempts: Iterator[Attempt], risk: RegularizedRisk, primal: float, scale: float
+    ) -> tuple[Function, float]:
+        """Return the dual point of the largest D met, and the smallest P."""
+        best, lower, dual = primal, -math.inf, None
+        try:
+            for other, reached, offset in attempts:
+                value = lower_bound(risk, other)
+                if dual is None or value > lower:
+                    dual, lower = other, value
+                gap = relative_gap(primal, lower, scale)
+                if self.interrupted or gap <= CLEAR * self.tol:
+                    break
+                point = repair_primal(risk, reached, best_offset(risk, reached, offset))
+                best = min(best, risk.primal_value(*point))
+                if relative_gap(best, lower, scale) <= KNOWN * self.tol:
+                    break
+                self.progress.say(f"relative gap at most {gap:.1e}")
+        except KeyboardInterrupt:
+            self.interrupted = True
+            if dual is None:
+                raise
+        assert dual is not None  # there is always a first attempt
+        return dual, best
+
+
+def attempts(
+    risk: RegularizedRisk, start: Function, function: Function, theta: Vector
+) -> Iterator[Attempt]:
+    """Yield a dual point and the (f, θ) that belongs to it, the cheap ones first.
+
+    The candidate's own; Newton's for a smooth loss; the linear system of the candidate's sets;
+    kernel QPs near kinks, and the linear system of what they find.
+    """
+    if function.weights is not None and is_smooth(risk):
+        yield slope_dual(risk, function, theta), function, theta
+        better = newton_primal(risk, function, theta)
+        yield slope_dual(risk, *better), *better
+    dual = repair_dual(risk, start, theta)
+    yield dual, dual, theta
+    yield _settled(risk, dual, theta)
+    for found, reached, offset in band_duals(risk, function, theta, target_unit(risk)):
+        yield found, reached, offset
+        yield _settled(risk, found, offset)
+
+
+def _settled(risk: RegularizedRisk, dual: Function, theta: Vector) -> Attempt:
+    """Return what the linear system of a dual point's sets gives."""
+    found, offset = elbow_solve(risk, dual, theta)
+    return found, found, offset
