@@ -1,0 +1,133 @@
+"""Certifying models that others fitted: seconds over those of the fit, and memory."""
+
+import json
+import subprocess
+import sys
+import time
+import warnings
+from statistics import median
+
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, make_classification
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+
+from benchmarks.record import show, store
+from kernelqp import certify
+
+RUNS = 3
+LARGE = """
+import json, resource, sys, time
+from sklearn.svm import SVC
+import kernelqp as kq
+from benchmarks.certify_cost import clusters
+X, y = clusters(20_000)
+started = time.perf_counter()
+model = SVC(gamma=1 / 40).fit(X, y)
+fitted = time.perf_counter()
+found = kq.certify(model, X, y)
+ended = time.perf_counter()
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+row = {"fit_seconds": fitted - started, "certify_seconds": ended - fitted, "peak_GiB": peak}
+print(json.dumps(row | {"relative_gap": found.relative_gap}))
+"""
+
+
+def scaled(X):
+    return StandardScaler().fit_transform(X)
+
+
+def clusters(n):
+    """Return the classification problem of 40 features that is hard to separate."""
+    X, y = make_classification(
+        n, 40, n_informative=20, n_clusters_per_class=8, flip_y=0.05, random_state=0
+    )
+    return scaled(X), y
+
+
+def fits():
+    """Yield (name, model, X, y)."""
+    cancer, diabetes, digits = load_breast_cancer(), load_diabetes(), load_digits()
+    X, y = scaled(cancer.data), cancer.target
+    for C in (0.01, 1.0, 100.0):
+        yield f"SVC rbf C={C:g}", SVC(C=C), X, y
+        yield f"LinearSVC C={C:g}", LinearSVC(C=C), X, y
+        yield f"LinearSVC hinge C={C:g}", LinearSVC(C=C, loss="hinge"), X, y
+        yield f"LogisticRegression C={C:g}", LogisticRegression(C=C), X, y
+    yield "SGDClassifier hinge", SGDClassifier(random_state=0), X, y
+    yield "SGDClassifier log", SGDClassifier(loss="log_loss", random_state=0), X, y
+    X, y = scaled(diabetes.data), diabetes.target
+    for C in (1.0, 100.0):
+        yield f"SVR rbf C={C:g}", SVR(C=C), X, y
+        yield f"LinearSVR C={C:g}", LinearSVR(C=C, epsilon=1.0), X, y
+    yield "Ridge", Ridge(), X, y
+    yield "KernelRidge", KernelRidge(kernel="rbf", gamma=0.1), X, y
+    yield "SVC rbf, 45 pairs", SVC(), digits.data / 16, digits.target
+    yield "LinearSVC, 10 rests", LinearSVC(), digits.data / 16, digits.target
+    for n in (5_000, 50_000):
+        X, y = make_classification(n, 30, n_informative=10, flip_y=0.05, random_state=0)
+        yield f"LinearSVC n={n}", LinearSVC(), X, y
+        yield f"LinearSVC hinge n={n}", LinearSVC(loss="hinge"), X, y
+        yield f"LogisticRegression n={n}", LogisticRegression(), X, y
+        yield f"SGDClassifier n={n}", SGDClassifier(random_state=0), X, y
+    X, y = clusters(5_000)
+    yield "SVC rbf n=5000", SVC(gamma=1 / 40), X, y
+    yield "SVR rbf n=5000", SVR(gamma=1 / 40), X, y - 0.5
+
+
+def timed(call):
+    """Return the result of a call and its seconds."""
+    started = time.perf_counter()
+    found = call()
+    return found, time.perf_counter() - started
+
+
+def measured(name, model, X, y):
+    """Return one row: medians of RUNS fits and certificates."""
+    certify(model.fit(X, y), X, y)  # the first call in a process loads libraries
+    pairs = []
+    for _ in range(RUNS):
+        _, fit_seconds = timed(lambda: model.fit(X, y))
+        found, seconds = timed(lambda: certify(model, X, y))
+        pairs.append((fit_seconds, seconds))
+    return {
+        "model": name,
+        "n": len(y),
+        "fit_seconds": median(a for a, _ in pairs),
+        "certify_seconds": median(b for _, b in pairs),
+        "ratio": median(b / a for a, b in pairs),
+        "relative_gap": found.relative_gap,
+    }
+
+
+def main():
+    """Measure every fit, then the large one in a process of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some of them do not converge, which is the point
+        rows = [measured(*fit) for fit in fits()]
+    out = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, check=True, text=True)
+    large = json.loads(out.stdout)
+    large["ratio"] = large["certify_seconds"] / large["fit_seconds"]
+    rows.append({"model": "SVC rbf n=20000", "n": 20_000} | large)
+    show(
+        [
+            {k: row[k] for k in ("n", "fit_seconds", "certify_seconds", "ratio", "model")}
+            for row in rows
+        ]
+    )
+    long = [row["ratio"] for row in rows if row["fit_seconds"] >= 0.1]
+    short = [row["certify_seconds"] for row in rows if row["fit_seconds"] < 0.1]
+    store(
+        "certify_cost",
+        rows,
+        f"of {len(long)} fits of 0.1 s and more the certificate cost {min(long):.2f} to "
+        f"{max(long):.1f} times the fit, median {median(long):.1f}; after the {len(short)} shorter "
+        f"ones it took {median(short) * 1e3:.0f} ms in the median, {max(short) * 1e3:.0f} at most; "
+        f"an RBF SVC of 20,000 rows {large['ratio']:.1f} times its fit in {large['peak_GiB']:.1f} "
+        f"GiB for both",
+    )
+
+
+if __name__ == "__main__":
+    main()
