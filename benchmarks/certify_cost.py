@@ -72,6 +72,7 @@ def fits():
         yield f"LogisticRegression n={n}", LogisticRegression(), X, y
         yield f"SGDClassifier n={n}", SGDClassifier(random_state=0), X, y
     X, y = clusters(5_000)
+    yield "SVC rbf n=5000, 500 steps", SVC(gamma=1 / 40, max_iter=500), X, y
     yield "SVC rbf n=5000", SVC(gamma=1 / 40), X, y
     yield "SVR rbf n=5000", SVR(gamma=1 / 40), X, y - 0.5
 
@@ -116,14 +117,18 @@ def main():
             for row in rows
         ]
     )
+    stopped = next(row for row in rows if "500 steps" in row["model"])
+    rows.remove(stopped)
     long = [row["ratio"] for row in rows if row["fit_seconds"] >= 0.1]
     short = [row["certify_seconds"] for row in rows if row["fit_seconds"] < 0.1]
     store(
         "certify_cost",
-        rows,
+        [*rows, stopped],
         f"of {len(long)} fits of 0.1 s and more the certificate cost {min(long):.2f} to "
         f"{max(long):.1f} times the fit, median {median(long):.1f}; after the {len(short)} shorter "
         f"ones it took {median(short) * 1e3:.0f} ms in the median, {max(short) * 1e3:.0f} at most; "
+        f"an RBF SVC of 5,000 rows stopped after 500 steps, a fit of "
+        f"{stopped['fit_seconds']:.2f} s, took {stopped['certify_seconds']:.1f} s; "
         f"an RBF SVC of 20,000 rows {large['ratio']:.1f} times its fit in {large['peak_GiB']:.1f} "
         f"GiB for both",
     )

@@ -6,7 +6,7 @@ its interval. The rows outside the band |p − kink| <= e keep their slope, the 
     maximise  (q − K β_out)'b − ε'|b| − 1/2 b'(K + ridge) b
     subject to  lower <= b <= upper,  B'b = d − B'β_out
 
-Where the whole problem is cheap, n r min(n, r) for features of rank r, there is no band to choose.
+Where features make the whole problem cheap there is no band to choose.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from kernelqp.risk import Function, RegularizedRisk
 
 WIDTHS = (1e-2, 1e-1, 1.0, math.inf)  # in units of a margin, or of the targets' size
-CHEAP = 4e9  # multiplications of one interior-point step that are spent, about a second
+CHEAP = 1e11  # multiplications of one interior-point solve that are spent, some seconds
+STEPS = 20  # of an interior-point solve
 
 
 def band_duals(
@@ -40,25 +41,30 @@ def band_duals(
     if row is None or not (np.isfinite(row.lower) | np.isfinite(row.upper) | (row.eps > 0)).all():
         return
     p = risk.predictions(function, theta)
-    whole = risk.gram.factor is not None and step_cost(risk.gram, risk.n) <= CHEAP
+    whole = risk.gram.factor is not None and solve_cost(risk.gram, risk.n) <= CHEAP
     for width in (math.inf,) if whole else WIDTHS:
         low, high = _slopes(risk, p, width * unit if math.isfinite(width) else 0.0)
         inside = (low < high) if math.isfinite(width) else np.ones(risk.n, dtype=bool)
         if not inside.any():
             continue
-        if step_cost(risk.gram, int(inside.sum())) > CHEAP:
+        if solve_cost(risk.gram, int(inside.sum())) > CHEAP:
             return
         fixed = np.clip(-risk.costs * 0.5 * (low + high), *domain_of(risk))
         beta, found, weights = _solve_band(risk, row, fixed, inside)
-        dual = repair_dual(risk, risk.function(beta), found)
+        raw = risk.function(
+            beta
+        )  # unrepaired: at a large C a repair costs its f more than it gains
         known = weights is not None and inside.all()
-        yield dual, (risk.function(weights=weights) if known else dual), found
+        reached = risk.function(weights=weights) if known else raw
+        yield repair_dual(risk, raw, found), reached, found
 
 
-def step_cost(gram: Gram, n: int) -> float:
-    """Return the multiplications of one step on n rows."""
-    small, large = sorted((n, n if gram.factor is None else gram.factor.shape[1]))
-    return float(small) ** 2 * large
+def solve_cost(gram: Gram, n: int) -> float:
+    """Return the multiplications of a solve on n rows: n r² a step, or K and n³/3 a step."""
+    rows, rank = float(n), None if gram.factor is None else float(gram.factor.shape[1])
+    if rank is not None and rank <= n:
+        return STEPS * rows * rank * rank
+    return rows * rows * ((rank or 0.0) + STEPS * rows / 3.0)
 
 
 def _slopes(risk: RegularizedRisk, p: Vector, width: float) -> tuple[Vector, Vector]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelqp.data import EPS
 from kernelqp.errors import ParameterError
 from kernelqp.gram import Gram, check_finite
 
@@ -27,6 +28,30 @@ if TYPE_CHECKING:
 MEMORY = 512 * 2**20  # bytes of columns that are kept
 CHUNK = 32 * 2**20  # bytes of a block on its way
 ORIGIN = 64  # rows whose mean is the origin after centring
+
+
+@dataclass(eq=False, slots=True)
+class Columns:
+    """Columns of K in the order in which they came; ``place`` is −1 for one that is not kept."""
+
+    block: Matrix
+    place: Indices
+    filled: int = 0
+
+    @classmethod
+    def room(cls, n: int, most: int) -> Columns:
+        """Return room for ``most`` columns; memory is taken as they come."""
+        return cls(np.empty((n, min(most, n)), order="F"), np.full(n, -1))
+
+    @property
+    def free(self) -> int:
+        """How many more there is room for."""
+        return int(self.block.shape[1]) - self.filled
+
+    def add(self, columns: Indices) -> None:
+        """Count columns that were written into the room that was free."""
+        self.place[columns] = self.filled + np.arange(columns.size)
+        self.filled += columns.size
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +86,7 @@ class BlockGram(Gram):
     X: Matrix | None = None
     origin: Indices | None = None
     memory: int = MEMORY
-    _kept: dict[str, Matrix] = field(default_factory=dict, repr=False)
+    _kept: dict[str, Columns] = field(default_factory=dict, repr=False)
 
     @classmethod
     def on(cls, kernel: Kernel, X: Matrix, memory: int = MEMORY) -> BlockGram:
@@ -107,28 +132,33 @@ class BlockGram(Gram):
         height = max(1, CHUNK // (8 * max(width, 1)))
         return [slice(i, i + height) for i in range(0, self.n, height)]
 
+    @cached_property
+    def _columns(self) -> Columns:
+        """The columns kept so far; shared with what is centred from this."""
+        if "columns" not in self._kept:
+            self._kept["columns"] = Columns.room(self.n, self.memory // (8 * self.n))
+        return self._kept["columns"]
+
     def _keep(self, columns: Indices) -> None:
-        """Keep the first columns met, as many as memory allows."""
-        columns = columns[: self.memory // (8 * self.n)]
-        block = np.empty((self.n, len(columns)))
-        for chunk in self._chunks(len(columns)):
-            block[chunk] = self._raw(chunk, columns)
-        place = np.full(self.n, -1)
-        place[columns] = np.arange(len(columns))
-        self._kept.update(block=block, place=place)
+        """Compute and keep columns that are not yet there, as many as memory allows."""
+        kept = self._columns
+        new = columns[kept.place[columns] < 0][: kept.free]
+        if new.size:
+            for chunk in self._chunks(new.size):
+                kept.block[chunk, kept.filled : kept.filled + new.size] = self._raw(chunk, new)
+            kept.add(new)
 
     def matvec(self, beta: Vector) -> Vector:
-        """K beta, shape (n,)."""
+        """K beta, shape (n,) or (n, k) like beta."""
+        if beta.ndim == 2:
+            return np.column_stack([self.matvec(column) for column in beta.T])
         support = np.flatnonzero(beta)
-        if "block" not in self._kept and support.size:
-            self._keep(support)
-        place = self._kept.get("place", np.full(self.n, -1))[support]
-        known, rest = support[place >= 0], support[place < 0]
-        raw = np.zeros(self.n)
-        if known.size:
-            at_kept = np.zeros(self._kept["block"].shape[1])
-            at_kept[place[place >= 0]] = beta[known]
-            raw = self._kept["block"] @ at_kept
+        self._keep(support)
+        kept = self._columns
+        place = kept.place[support]
+        at_kept = np.zeros(kept.filled)
+        at_kept[place[place >= 0]] = beta[support[place >= 0]]
+        raw, rest = kept.block[:, : kept.filled] @ at_kept, support[place < 0]
         if rest.size:
             raw = raw + self._product(rest, beta[rest])
         return self._moved(raw, float(beta.sum()))
@@ -172,11 +202,31 @@ class BlockGram(Gram):
         everyone = np.arange(self.n)
         return self.submatrix(everyone)
 
-    def of_rows(self, rows: Indices) -> BlockGram:
+    def of_rows(self, rows: Indices, memory: int) -> BlockGram:
         """Return the Gram of some of the rows, about the kernel's own origin."""
-        return BlockGram.on(self.kernel, self._rows[rows], self.memory)  # type: ignore[arg-type]
+        assert self.kernel is not None  # set by ``on``
+        return BlockGram.on(self.kernel, self._rows[rows], memory)
+
+    def whole(self) -> Gram:
+        """Return K formed, as a Gram of its own."""
+        return Gram.dense(self.dense_matrix(), psd=True)
+
+    def scaled(self, t: float) -> Gram:
+        """Return t K, formed."""
+        return self.whole().scaled(t)
+
+    def plus_constant(self, c: float = 1.0) -> Gram:
+        """Return K + c 11', formed."""
+        return self.whole().plus_constant(c)
+
+    @cached_property
+    def _thin_factor(self) -> Matrix:
+        return self.whole().thin_factor()
 
     @cached_property
     def _centred(self) -> Gram:
         spread = np.linspace(0, self.n - 1, min(ORIGIN, self.n)).astype(np.intp)
-        return replace(self, origin=spread)  # the kept columns are before centring: shared
+        centred = replace(self, origin=spread)  # the kept columns are before centring: shared
+        if centred.mean_diagonal <= 8 * EPS * np.abs(self.diagonal).max():  # a constant kernel
+            return Gram.from_factor(np.zeros((self.n, 1)))
+        return centred

@@ -119,13 +119,19 @@ def certify(
     n, found = len(np.ravel(np.asarray(y))), []
     with Progress("certify", total=len(readings)) as progress:
         search = Search(tol, progress)
-        for reading in readings:
-            found.append(_certify_reading(reading, n, search))
-            progress.step()
-    if len(found) == 1:
+        try:
+            for reading in readings:
+                found.append(_certify_reading(reading, n, search))
+                progress.step()
+        except KeyboardInterrupt:
+            if not found:
+                raise
+    if len(readings) == 1:
         return found[0]
     worst = max(found, key=lambda c: c.relative_gap)
-    return replace(worst, problems=tuple(found))
+    left = len(readings) - len(found)
+    verdict = f"{worst.verdict} Interrupted: {left} problems were not judged." if left else None
+    return replace(worst, problems=tuple(found), verdict=verdict or worst.verdict)
 
 
 def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertificate:
@@ -144,6 +150,7 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     gap = max(abs(primal - lower), noise)
     sets = find_support(risk, dual, function, theta, gap, relative <= SETTLED)
     width = max(abs(primal), abs(lower), scale)
+    excess = (primal - best) / width if width > 0 else 0.0
     return ModelCertificate(
         name=reading.name,
         objective=reading.objective,
@@ -156,9 +163,7 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
         complementarity=blame,
         support=None if sets is None else _callers(sets, reading.rows),
         certified=bool(relative <= tol),
-        verdict=_verdict(
-            reading, relative, (primal - best) / width, (lower, best, primal, gap), rows, tol
-        ),
+        verdict=_verdict(reading, relative, excess, (lower, best, primal, gap), rows, tol),
     )
 
 

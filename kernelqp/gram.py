@@ -150,6 +150,13 @@ class Gram:
         return len(self._array)
 
     @property
+    def inputs(self) -> Matrix:
+        """The explicit features F, shape (n, r); KernelError without any."""
+        if self.factor is None:
+            raise KernelError("this kernel has no explicit features")
+        return self.factor
+
+    @property
     def _array(self) -> Matrix:
         return cast("Matrix", self.K if self.factor is None else self.factor)
 

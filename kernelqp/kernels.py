@@ -4,27 +4,35 @@
     Polynomial  (gamma x'z + constant)^q    Laplacian  exp(-gamma |x - z|_1)
     Sigmoid     tanh(gamma x'z + constant)  Precomputed, CallableKernel: the user's numbers
 
+Kernels are added, multiplied, scaled and raised to powers by operators (`kernel_algebra`).
 `gamma` is a number > 0, "scale" or None (both 1/(d var X), and 1 where X is constant), or "auto"
 (1/d); `kernel.bind(X)` makes it a number. Distances are summed from differences: the expansion
 |x|^2 - 2 x'z + |z|^2 cancels far from the origin. A parameter outside its range raises
 ParameterError at construction; overflow gives inf here and a KernelError in `gram`.
 """
 
-import difflib
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar, Protocol, Self, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
 from kernelqp._types import Matrix, Vector
 from kernelqp.errors import KernelError, ParameterError
+from kernelqp.kernel_parameters import (
+    Gamma,
+    checked_gamma,
+    did_you_mean,
+    finite_number,
+    numeric_gamma,
+    points,
+    positive_integer,
+    set_fields,
+)
 
-Gamma = float | str | None
+if TYPE_CHECKING:
+    from kernelqp.kernel_audit import KernelAudit
 
 
 @runtime_checkable
@@ -55,6 +63,32 @@ class Kernel(Protocol):
         shown = ", ".join(f"{name}={v!r}" for name, v in values.items() if v is not None)
         return f"{type(self).__name__}({shown})"
 
+    def audit(self, X: object) -> "KernelAudit":
+        """Measure the kernel matrix of the rows X, in O(n^3); see `kernel_audit.audit`."""
+        from kernelqp.kernel_audit import audit
+
+        return audit(self, X)
+
+    __array_ufunc__: ClassVar[None] = None  # a NumPy number leaves its product to __rmul__
+
+    def __add__(self, other: object) -> "Kernel":
+        from kernelqp.kernel_algebra import added
+
+        return added(self, other)
+
+    def __mul__(self, other: object) -> "Kernel":
+        from kernelqp.kernel_algebra import multiplied
+
+        return multiplied(self, other)
+
+    def __rmul__(self, other: object) -> "Kernel":
+        return self * other
+
+    def __pow__(self, other: object) -> "Kernel":
+        from kernelqp.kernel_algebra import raised
+
+        return raised(self, other)
+
 
 @dataclass(frozen=True, repr=False)
 class Linear(Kernel):
@@ -68,17 +102,21 @@ class Linear(Kernel):
 
     psd = True
 
+    @np.errstate(all="ignore")
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
         """X Z'."""
-        return _products(X, Z)
+        X = points(X)
+        return X @ (X if Z is None else points(Z)).T
 
+    @np.errstate(all="ignore")
     def diagonal(self, X: Matrix) -> Vector:
         """|x|^2."""
-        return _squared_norms(X)
+        X = points(X)
+        return cast("Vector", np.einsum("ij,ij->i", X, X))
 
     def features(self, X: Matrix) -> Matrix:
         """X itself."""
-        return _points(X)
+        return points(X)
 
 
 class _Scaled(Kernel, Protocol):
@@ -87,7 +125,7 @@ class _Scaled(Kernel, Protocol):
     gamma: Gamma
 
     def bind(self, X: Matrix) -> Self:
-        return cast("Self", replace(cast("Any", self), gamma=_numeric_gamma(self.gamma, X)))
+        return cast("Self", replace(cast("Any", self), gamma=numeric_gamma(self.gamma, X)))
 
     @property
     def _number(self) -> float:
@@ -104,10 +142,10 @@ class _OfProducts(_Scaled, Protocol):
     def _map(self, t: Matrix) -> Matrix: ...
 
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
-        return self._of(_products(X, Z))
+        return self._of(Linear()(X, Z))
 
     def diagonal(self, X: Matrix) -> Vector:
-        return self._of(_squared_norms(X))
+        return self._of(Linear().diagonal(X))
 
     @np.errstate(all="ignore")
     def _of(self, products: Matrix) -> Matrix:
@@ -124,7 +162,7 @@ class _OfDistance(_Scaled, Protocol):
 
     @np.errstate(all="ignore")
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
-        distance: Matrix = cdist(_points(X), _points(X if Z is None else Z), self.metric)
+        distance: Matrix = cdist(points(X), points(X if Z is None else Z), self.metric)
         distance *= -self._number
         return np.exp(distance, out=distance)
 
@@ -157,8 +195,9 @@ class Polynomial(_OfProducts):
     constant: float = 0.0
 
     def __post_init__(self) -> None:
-        _set(self, degree=_degree(self.degree), gamma=_gamma(self.gamma))
-        _set(self, constant=_number("constant", self.constant))
+        constant = finite_number("constant", self.constant)
+        degree = positive_integer("degree", self.degree)
+        set_fields(self, degree=degree, gamma=checked_gamma(self.gamma), constant=constant)
 
     @property
     def psd(self) -> bool:
@@ -167,6 +206,20 @@ class Polynomial(_OfProducts):
 
     def _map(self, t: Matrix) -> Matrix:
         return np.power(t, self.degree, out=t)
+
+    def feature_map(self, X: Matrix) -> Matrix:
+        """Monomials phi(x) with phi(x)'phi(z) = (gamma x'z + constant)^degree.
+
+        The kernel must be bound; see `polynomial_features` for the formula and what is raised.
+
+        Examples
+        --------
+        >>> Polynomial(degree=2, gamma=1, constant=1).feature_map(np.array([[1.0, -1.0]])).round(2)
+        array([[ 1.  ,  1.41, -1.41,  1.  , -1.41,  1.  ]])
+        """
+        from kernelqp.polynomial_features import polynomial_features
+
+        return polynomial_features(X, self.degree, self._number, self.constant)
 
 
 @dataclass(frozen=True, repr=False)
@@ -180,7 +233,8 @@ class Sigmoid(_OfProducts):
     constant: float = 0.0
 
     def __post_init__(self) -> None:
-        _set(self, gamma=_gamma(self.gamma), constant=_number("constant", self.constant))
+        constant = finite_number("constant", self.constant)
+        set_fields(self, gamma=checked_gamma(self.gamma), constant=constant)
 
     def _map(self, t: Matrix) -> Matrix:
         return np.tanh(t, out=t)
@@ -211,9 +265,9 @@ class RBF(_OfDistance):
         if self.sigma is not None:
             if self.gamma is not None:
                 raise ParameterError("give gamma or sigma, not both: gamma = 1/(2 sigma^2)")
-            sigma = _number("sigma", self.sigma, above=0)
-            _set(self, gamma=0.5 / sigma / sigma, sigma=None)
-        _set(self, gamma=_gamma(self.gamma))
+            sigma = finite_number("sigma", self.sigma, above=0)
+            set_fields(self, gamma=0.5 / sigma / sigma, sigma=None)
+        set_fields(self, gamma=checked_gamma(self.gamma))
 
 
 @dataclass(frozen=True, repr=False)
@@ -227,7 +281,7 @@ class Laplacian(_OfDistance):
     metric: ClassVar[str] = "cityblock"
 
     def __post_init__(self) -> None:
-        _set(self, gamma=_gamma(self.gamma))
+        set_fields(self, gamma=checked_gamma(self.gamma))
 
 
 @dataclass(frozen=True, repr=False)
@@ -256,8 +310,8 @@ class CallableKernel(Kernel):
     @np.errstate(all="ignore")
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
         """Return a copy of function(X, Z); float32 stays float32, so that its rounding is known."""
-        X = _points(X)
-        Z = X if Z is None else _points(Z)
+        X = points(X)
+        Z = X if Z is None else points(Z)
         wanted = f"a callable kernel takes two matrices and returns shape {(len(X), len(Z))} here"
         try:
             K = np.array(self.function(X, Z))
@@ -269,7 +323,7 @@ class CallableKernel(Kernel):
 
     def diagonal(self, X: Matrix) -> Vector:
         """k(x, x), one point at a time."""
-        return np.array([self(row[None, :])[0, 0] for row in _points(X)], dtype=np.float64)
+        return np.array([self(row[None, :])[0, 0] for row in points(X)], dtype=np.float64)
 
     def __repr__(self) -> str:
         return f"CallableKernel({getattr(self.function, '__qualname__', self.function)})"
@@ -330,70 +384,13 @@ def from_mapping(table: Mapping[str, Any]) -> Kernel:
     allowed = [field.name for field in fields(cast("Any", kind))]
     unknown = [key for key in parameters if key not in allowed]
     if unknown:
-        raise KernelError(f"kernel {table['name']!r} has no parameter {unknown[0]!r}: {allowed}")
+        what = f"kernel {table['name']!r} has no parameter {unknown[0]!r}"
+        raise KernelError(f"{what}{did_you_mean(unknown[0], allowed)} Known: {allowed}")
     return kind(**parameters)
 
 
 def _named(name: object) -> type[Kernel]:
     if isinstance(name, str) and name in NAMES:
         return NAMES[name]
-    close = difflib.get_close_matches(str(name).lower(), NAMES, n=1)
-    hint = f": did you mean {close[0]!r}?" if close else "."
-    raise KernelError(f"kernel {name!r} is unknown{hint} Known: {', '.join(NAMES)}")
-
-
-def _set(kernel: Kernel, **values: object) -> None:
-    for name, value in values.items():
-        object.__setattr__(kernel, name, value)
-
-
-def _number(name: str, value: object, above: float = -math.inf, also: str = "") -> float:
-    number = math.nan if isinstance(value, bool) or not isinstance(value, Real) else float(value)
-    if not above < number < math.inf:
-        bound = "" if above == -math.inf else f" > {above:g}"
-        raise ParameterError(f"{name} must be a finite number{bound}{also}; got {value!r}")
-    return number
-
-
-def _degree(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-        raise ParameterError(f"degree must be an integer >= 1; got {value!r}")
-    return int(value)
-
-
-def _gamma(gamma: Gamma) -> Gamma:
-    if gamma is None or gamma in ("scale", "auto"):
-        return gamma
-    return _number("gamma", gamma, above=0, also=', "scale" or "auto"')
-
-
-@np.errstate(all="ignore")
-def _numeric_gamma(gamma: Gamma, X: Matrix) -> float:
-    """Return the number that `gamma` means on the rows X."""
-    if isinstance(gamma, float):
-        return gamma
-    X = _points(X)
-    if gamma == "auto":
-        return 1.0 / len(X.T)
-    if X.min() == X.max():  # var() of a constant 0.1 is 1e-34, not 0
-        return 1.0
-    scale = float(1.0 / np.float64(X.shape[1] * X.var()))
-    if not 0 < scale < math.inf:
-        raise KernelError('kernel: gamma="scale" overflows on this X: scale the features')
-    return scale
-
-
-def _points(X: ArrayLike) -> Matrix:
-    return np.asarray(X, dtype=np.float64)  # products of small integers would wrap around
-
-
-@np.errstate(all="ignore")
-def _products(X: Matrix, Z: Matrix | None) -> Matrix:
-    X = _points(X)
-    return X @ (X if Z is None else _points(Z)).T
-
-
-@np.errstate(all="ignore")
-def _squared_norms(X: Matrix) -> Vector:
-    X = _points(X)
-    return cast("Vector", np.einsum("ij,ij->i", X, X))
+    known = f"{did_you_mean(name, NAMES)} Known: {', '.join(NAMES)}"
+    raise KernelError(f"kernel {name!r} is unknown{known}")

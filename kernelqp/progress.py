@@ -33,7 +33,7 @@ class Progress:
         self._title, self._total, self._done, self._note = title, total, 0, ""
         self._display: Any = None
         self._task: Any = None
-        self._lock = threading.Lock()
+        self._ended, self._lock = False, threading.Lock()
         self._timer = threading.Timer(DELAY, self._appear)
         self._timer.daemon = True
 
@@ -45,6 +45,7 @@ class Progress:
     def __exit__(self, *ended: object) -> None:
         self._timer.cancel()
         with self._lock:
+            self._ended = True  # the timer may have fired, and be importing rich
             if self._display is not None:
                 self._display.stop()
 
@@ -68,6 +69,8 @@ class Progress:
         if self._total > 1:
             columns += [BarColumn(), TextColumn("{task.completed}/{task.total}")]
         with self._lock:
+            if self._ended:
+                return
             display = Display(
                 *columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True
             )

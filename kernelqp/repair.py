@@ -13,6 +13,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.linalg
 
 from kernelqp.roots import monotone_root
 
@@ -43,13 +44,26 @@ def majorised_step(risk: RegularizedRisk, dual: Function, theta: Vector) -> Func
         return risk.loss.dual_prox(risk.targets, risk.costs, start - (basis @ t) / h, h)
 
     if theta.size != 1:  # of several columns only the solver's θ is tried: D says what it is worth
-        return risk.function(at(theta))
+        return risk.function(spread(risk, at(theta)))
 
     def lacking(t: float) -> float:  # grows with t
         return float(risk.offset.price[0] - basis[:, 0] @ at(np.array([t])))
 
     root = monotone_root(lacking, float(theta[0]), scale=max(abs(float(theta[0])), 1.0))
     return risk.function(settle(risk, at(np.array([root]))))
+
+
+def spread(risk: RegularizedRisk, beta: Vector) -> Vector:
+    """Move the entries inside their boxes by the least change that gives B'β = d."""
+    basis, (lower, upper) = risk.offset.basis, domain_of(risk)
+    for _ in range(4 if basis.shape[1] else 0):
+        left, inside = imbalance(risk, beta), (lower < beta) & (beta < upper)
+        if not left.any() or not inside.any():
+            break
+        beta = beta.copy()
+        beta[inside] -= scipy.linalg.lstsq(basis[inside].T, left)[0]
+        beta = np.clip(beta, lower, upper)
+    return beta
 
 
 def settle(risk: RegularizedRisk, beta: Vector) -> Vector:
@@ -101,7 +115,10 @@ def repair_dual(risk: RegularizedRisk, dual: Function, theta: Vector) -> Functio
     """
     best = majorised_step(risk, dual, theta)
     value = lower_bound(risk, best)
-    for other in (dual, best_scaling(risk, best)):
+    others = [dual, best_scaling(risk, best)]
+    if theta.size > 1:  # the step moved it as far as one column lets it
+        others.append(risk.function(spread(risk, np.clip(dual.coefficients, *domain_of(risk)))))
+    for other in others:
         rival = -math.inf if other is best else lower_bound(risk, other)
         if rival > value + 1e-12 * abs(rival):
             best, value = other, rival
@@ -148,7 +165,8 @@ def separating(risk: RegularizedRisk, function: Function) -> tuple[Function, Vec
         margin, theta = 0.5 * (last - first) + 1.0, np.array([midway(first, last)])
     else:
         margin, theta = float((y * f).min()), np.zeros(risk.offset.price.size)
-    if not 0 < margin < math.inf:
+    size = float(np.abs(f).max(initial=0.0))
+    if not EPS * size < margin < math.inf:  # below it f separates by rounding
         return function, theta
     scale = 1.0 / margin
     for _ in range(60):  # rounding may leave a margin short of 1
@@ -174,14 +192,20 @@ def feasible_intercepts(y: Vector, f: Vector) -> tuple[float, float]:
 
 
 def best_offset(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:
-    """Return the θ nearest to ``theta`` that minimises P at f; one column at most is moved."""
-    if theta.size != 1:
+    """Return the θ nearest to ``theta`` that minimises P at f along one direction.
+
+    It is that of the only column, of several that of their constant; without one θ stays.
+    """
+    way = np.ones(1) if theta.size == 1 else risk.offset.free_constant
+    if way is None:
         return theta
-    t, rounding = float(theta[0]), _slope_rounding(risk)
-    if offset_slope(risk, function.values, t, 1) < -rounding:
-        return np.array([offset_end(risk, function.values, t, 1)])
-    if offset_slope(risk, function.values, t, -1) > rounding:
-        return np.array([offset_end(risk, function.values, t, -1)])
+    values = function.values + (0.0 if theta.size == 1 else risk.offset.basis @ theta)
+    t, rounding = float(theta[0]) if theta.size == 1 else 0.0, _slope_rounding(risk)
+    base = np.zeros(1) if theta.size == 1 else theta
+    if offset_slope(risk, values, t, 1) < -rounding:
+        return np.asarray(base + way * offset_end(risk, values, t, 1))
+    if offset_slope(risk, values, t, -1) > rounding:
+        return np.asarray(base + way * offset_end(risk, values, t, -1))
     return theta
 
 
@@ -198,7 +222,7 @@ def offset_end(risk: RegularizedRisk, values: Vector, start: float, side: int) -
         lambda t: offset_slope(risk, values, t, side) + side * rounding,
         start,
         1.0 + size,
-        jumps_along(risk, values, risk.offset.basis[:, 0]),
+        jumps_along(risk, values, _moved_by_offset(risk)),
         size,
     )
     return root if side > 0 else float(np.nextafter(root, -np.inf))  # the last before it rises
@@ -214,12 +238,19 @@ def jumps_along(risk: RegularizedRisk, start: Vector, direction: Vector) -> Vect
 
 
 def offset_slope(risk: RegularizedRisk, values: Vector, t: float, side: int) -> float:
-    """Return the left (side −1) or right (side 1) slope of P in θ, one column, at θ = t."""
-    column = risk.offset.basis[:, 0]
+    """Return the left (side −1) or right (side 1) slope of P in the offset at t."""
+    column = _moved_by_offset(risk)
     low, high = risk.loss.slopes(risk.targets, values + t * column)
     ends = (column * low, column * high)
     steep = np.maximum(*ends) if side > 0 else np.minimum(*ends)
-    return float(risk.offset.price[0] + risk.costs @ steep)
+    price = float(risk.offset.price[0]) if risk.offset.price.size == 1 else 0.0
+    return float(price + risk.costs @ steep)
+
+
+def _moved_by_offset(risk: RegularizedRisk) -> Vector:
+    """Return the change of the predictions along the direction of :func:`best_offset`."""
+    one = risk.offset.price.size == 1
+    return risk.offset.basis[:, 0] if one else np.ones(risk.n)
 
 
 def _slope_rounding(risk: RegularizedRisk) -> float:

@@ -59,6 +59,18 @@ class Offset:
         """Return no column: f passes through the origin of its space."""
         return cls(np.ones((n, 0)), np.zeros(0), None)
 
+    @classmethod
+    def spanned(cls, columns: Matrix, *, constant: bool) -> Offset:
+        """Return the free offset of the functions that the columns span, in a basis of B'B = n I.
+
+        ``constant`` says that 1 is one of them.
+        """
+        n, size = len(columns), np.abs(columns).max(axis=0, initial=0.0)
+        u, s, _ = scipy.linalg.svd(columns / np.where(size > 0, size, 1.0), full_matrices=False)
+        kept = s > max(columns.shape) * np.finfo(np.float64).eps * s.max(initial=0.0)
+        basis = np.sqrt(n) * u[:, kept]
+        return cls(basis, np.zeros(basis.shape[1]), basis.mean(axis=0) if constant else None)
+
     def __post_init__(self) -> None:
         n, m = np.shape(self.basis)
         if np.shape(self.price) != (m,):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EPS = float(np.finfo(np.float64).eps)
 Real = Callable[[float], float]
+TINY = 1e-30  # of the size of t: what is left of a bracket around 0
 GROWTH = 16.0  # of the steps that enclose the root
 
 
@@ -34,6 +35,7 @@ class Bracket:
     high: float
     below: float
     above: float
+    tiny: float
 
     @property
     def middle(self) -> float:
@@ -42,8 +44,8 @@ class Bracket:
 
     @property
     def closed(self) -> bool:
-        """Whether no number lies between the ends."""
-        return self.middle in (self.low, self.high)
+        """Whether no number lies between the ends, or none of any size."""
+        return self.middle in (self.low, self.high) or self.high - self.low <= self.tiny
 
     def take(self, t: float, value: float) -> bool:
         """Move an end to t; return whether g has the same value at t as there: a step."""
@@ -67,6 +69,8 @@ def monotone_root(
 ) -> float:
     """Return the t where the nondecreasing g turns from negative to >= 0, to the last bit.
 
+    Where g is 0 on an interval, any t of it.
+
     Parameters
     ----------
     g : callable
@@ -82,8 +86,8 @@ def monotone_root(
     Returns
     -------
     float
-        The least t found with g(t) >= 0; a bracket that never closes, where g keeps its sign, ends
-        at the last step tried.
+        A t with g(t) >= 0 next to one with g < 0, or with g(t) = 0; a bracket that never closes,
+        where g keeps its sign, ends at the last step tried.
 
     Examples
     --------
@@ -92,14 +96,16 @@ def monotone_root(
     >>> monotone_root(lambda t: -1.0 if t < 0.1 else 1.0, start=5.0, scale=1.0)
     0.1
     """
-    bracket = None if kinks is None or not kinks.size else _between(g, kinks, size)
-    bracket = _enclose(g, start, scale) if bracket is None else bracket
+    tiny = TINY * scale
+    bracket = None if kinks is None or not kinks.size else _between(g, kinks, size, tiny)
+    bracket = _enclose(g, start, scale, tiny) if bracket is None else bracket
     while not bracket.closed and bracket.above != 0.0:
         _narrow(g, bracket)
-    return bracket.high
+    around_zero = bracket.low < 0.0 < bracket.high
+    return 0.0 if around_zero and g(0.0) >= 0.0 else bracket.high
 
 
-def _between(g: Real, kinks: Vector, size: float) -> Bracket | None:
+def _between(g: Real, kinks: Vector, size: float, tiny: float) -> Bracket | None:
     """Return the bracket of two neighbouring kinks, or of one and its rounding; None outside."""
     width = 8.0 * EPS * max(size, float(np.abs(kinks[[0, -1]]).max()))
     past = {-1: -math.inf, len(kinks): math.inf}  # g just beyond a kink
@@ -108,16 +114,17 @@ def _between(g: Real, kinks: Vector, size: float) -> Bracket | None:
         middle = (low + high) // 2
         past[middle] = g(kinks[middle] + width)
         low, high = (low, middle) if past[middle] >= 0.0 else (middle, high)
-    if low < 0 or high == len(kinks):
+    if high == len(kinks):
         return None
-    left, edge = float(kinks[low] + width), float(kinks[high] - width)
+    left = float(kinks[low] + width) if low >= 0 else -math.inf
+    edge = float(kinks[high] - width)
     value = g(edge) if edge > left else past[low]
-    if value >= 0.0:
-        return Bracket(left, edge, past[low], value)
-    return Bracket(max(edge, left), float(kinks[high] + width), value, past[high])
+    if value < 0.0:
+        return Bracket(max(edge, left), float(kinks[high] + width), value, past[high], tiny)
+    return Bracket(left, edge, past[low], value, tiny) if low >= 0 else None
 
 
-def _enclose(g: Real, start: float, scale: float) -> Bracket:
+def _enclose(g: Real, start: float, scale: float, tiny: float) -> Bracket:
     """Return a bracket, from steps that grow away from ``start``."""
     step, value = 1e-8 * scale, g(start)
     side = -1.0 if value >= 0.0 else 1.0
@@ -127,9 +134,9 @@ def _enclose(g: Real, start: float, scale: float) -> Bracket:
         value = g(moved)
         if (value >= 0.0) != (near >= 0.0):
             low, high = sorted([(t, near), (moved, value)])
-            return Bracket(low[0], high[0], low[1], high[1])
+            return Bracket(low[0], high[0], low[1], high[1], tiny)
         t, near, step = moved, value, GROWTH * step
-    return Bracket(t, t, near, near)
+    return Bracket(t, t, near, near, tiny)
 
 
 def _narrow(g: Real, bracket: Bracket) -> None:

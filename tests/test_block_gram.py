@@ -44,6 +44,7 @@ def same(gram, K):
 def test_the_same_numbers_as_the_whole_matrix(kernel, columns):
     gram, K = BlockGram.on(kernel, X, memory=8 * len(X) * columns), kernel(X)
     same(gram, K)
+    assert gram._columns.block.nbytes <= 8 * len(X) * columns
     centred = gram.centred()
     assert centred.origin.size == ORIGIN
     same(centred, about(K, centred.origin))
@@ -76,8 +77,27 @@ def test_only_the_columns_of_the_support_are_computed():
 
 def test_of_rows_is_the_gram_of_them(kernel):
     rows = np.array([1, 5, 8])
-    part = BlockGram.on(kernel, X).of_rows(rows)
+    part = BlockGram.on(kernel, X).of_rows(rows, memory=2**20)
     np.testing.assert_allclose(part.dense_matrix(), kernel(X[rows]), rtol=1e-14)
+
+
+def test_what_needs_the_whole_matrix_forms_it(kernel):
+    gram, whole = BlockGram.on(kernel, X), Gram.of(kernel, X)
+    for one, other in (
+        (gram.scaled(2.0), whole.scaled(2.0)),
+        (gram.plus_constant(0.5), whole.plus_constant(0.5)),
+    ):
+        np.testing.assert_allclose(one.dense_matrix(), other.dense_matrix(), rtol=1e-12)
+    F, columns = gram.thin_factor(), RNG.normal(size=(150, 2))
+    np.testing.assert_allclose(F @ F.T, whole.dense_matrix(), rtol=1e-8)
+    np.testing.assert_allclose(gram.matvec(columns), whole.matvec(columns), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("rows", [np.full((100, 2), 1e3), np.zeros((30, 1))], ids=["far", "0"])
+def test_a_constant_kernel_is_exactly_0_when_centred(rows, kernel):
+    centred = BlockGram.on(kernel, rows).centred()
+    assert centred.diagonal.max() == 0.0
+    assert not centred.matvec(np.ones(len(rows))).any()
 
 
 def test_a_kernel_that_has_to_be_measured_is_refused():

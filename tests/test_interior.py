@@ -59,6 +59,17 @@ def test_every_box_is_solved(name, kernel, offset, C):
     assert gap(RegularizedRisk(Gram.of(kernel, X), y, C, loss, offset)) <= TOL
 
 
+@pytest.mark.parametrize("name", ["hinge", "tube", "pinball", "huber"])
+@pytest.mark.parametrize("C", [1e6, 1e8])
+def test_a_large_C_in_more_dimensions_than_rows(name, C):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 150))
+    y = X[:, 0] + 0.5 * rng.normal(size=100)
+    loss = {**LABELS, **REAL}[name]
+    targets = np.sign(y) if name == "hinge" else y
+    assert gap(RegularizedRisk(Gram.of(Linear(), X), targets, C, loss, "none")) <= 1e-4
+
+
 def test_a_hard_margin_has_no_upper_bound():
     X, y, _ = data("hinge")
     risk = RegularizedRisk(Gram.of(RBF(gamma=0.05), X), y, 1.0, losses.HardMargin(), "free")

@@ -40,6 +40,19 @@ def test_short_work_shows_nothing():
     assert screen.getvalue() == ""
 
 
+def test_it_does_not_appear_after_the_end(monkeypatch):
+    """The timer may fire as the work ends, and be importing rich."""
+    monkeypatch.setattr(module, "DELAY", 1e6)
+    screen = Terminal()
+    with redirect_stderr(screen):
+        with Progress("work") as shown:
+            pass
+        assert shown._timer.finished.is_set()
+        shown._appear()
+    assert shown._display is None
+    assert screen.getvalue() == ""
+
+
 def test_elsewhere_it_is_silent(monkeypatch):
     monkeypatch.setattr(module, "DELAY", 0.0)
     stream = io.StringIO()

@@ -80,6 +80,25 @@ def test_where_there_is_no_root_the_last_step_is_returned():
     assert monotone_root(lambda _: 1.0, 0.0, 1.0, np.array([0.0, 1.0])) < -1e15
 
 
+def test_a_step_at_0_is_found_without_counting_down_to_the_smallest_number():
+    g = Counted(lambda t: -1.0 if t < 0 else 1.0)
+    assert monotone_root(g, 3.0, 1.0) == 0.0
+    assert g.calls <= 130
+    root = Counted(np.cbrt)
+    assert monotone_root(root, 3.0, 1.0) == pytest.approx(0.0, abs=1e-29)
+    assert root.calls <= 250
+
+
+def test_a_root_beyond_the_kinks_or_at_their_ends():
+    kinks = np.array([0.5, 1.0, 2.0])
+    for at in kinks:
+        g = Counted(lambda t, at=at: -1.0 if t < at else 1.0)
+        assert monotone_root(g, 9.0, 1.0, kinks, 2.0) == at
+        assert g.calls <= 20
+    assert monotone_root(lambda t: t - 5.0, 0.0, 1.0, kinks, 2.0) == 5.0
+    assert monotone_root(lambda t: t + 5.0, 0.0, 1.0, kinks, 2.0) == -5.0
+
+
 def test_coinciding_kinks_are_one_step():
     kinks = np.zeros(5)
     assert monotone_root(lambda t: -1.0 if t < 0 else 1.0, 3.0, 1.0, kinks) == 0.0

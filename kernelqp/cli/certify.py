@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,13 +66,25 @@ def load_data(path: Path, target: str | None) -> tuple[Any, Any]:
         if path.suffix != ".csv":
             X, y = load_svmlight_file(str(path))
             return X.toarray(), y
-        table = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
-        names = table.dtype.names or ()
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            names, *rows = [row for row in csv.reader(file) if row]
         if target not in names:
             raise InputError(f"{path} has the columns {', '.join(names)}: name one with --target")
-        X = np.column_stack([table[name].astype(float) for name in names if name != target])
-        return X, table[target]
+        table = np.array(rows, dtype=str)
+        labels = table[:, names.index(target)]
+        X = np.delete(table, names.index(target), axis=1).astype(np.float64)
+        return X, _numbers(labels)
     except (ValueError, OSError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} cannot be read: {error}") from error
+
+
+def _numbers(values: Any) -> Any:
+    """Return text as whole numbers or numbers where all of it is."""
+    for kind in (np.int64, np.float64):
+        try:
+            return values.astype(kind)
+        except ValueError:
+            continue
+    return values

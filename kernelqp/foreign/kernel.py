@@ -107,12 +107,12 @@ def signed(where: Indices, row: Vector, rows: Rows) -> Vector:
     return beta
 
 
-def sub_gram(gram: Gram, chosen: Indices) -> Gram:
-    """Return the Gram of some of the rows."""
+def sub_gram(gram: Gram, chosen: Indices, parts: int = 1) -> Gram:
+    """Return the Gram of some of the rows, with its part of the memory."""
     if gram.factor is not None:
         return Gram.from_factor(gram.factor[chosen])
     if isinstance(gram, BlockGram):
-        return gram.of_rows(chosen)
+        return gram.of_rows(chosen, gram.memory // parts)
     return Gram.dense(gram.submatrix(chosen), psd=True)
 
 
@@ -155,8 +155,8 @@ def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
         signs = np.where(labels == 1, 1.0, -1.0)
         b = float(model.intercept_[0])
         return [dual_reading("SVC", objective, gram, signs, costs, Hinge(), beta, b, rows.index)]
-    readings = []
-    for k, (i, j) in enumerate(combinations(range(len(model.classes_)), 2)):
+    readings, pairs = [], list(combinations(range(len(model.classes_)), 2))
+    for k, (i, j) in enumerate(pairs):
         chosen = np.flatnonzero((labels == i) | (labels == j))
         first = labels[chosen] == i
         low, high = (signed(where, coefficients[r], rows)[chosen] for r in (j - 1, i))
@@ -165,7 +165,7 @@ def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
             dual_reading(
                 name,
                 objective,
-                sub_gram(gram, chosen),
+                sub_gram(gram, chosen, len(pairs)),
                 np.where(first, 1.0, -1.0),
                 costs[chosen],
                 Hinge(),

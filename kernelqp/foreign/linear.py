@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.linalg
 from sklearn.linear_model import (
     LogisticRegression,
     LogisticRegressionCV,
@@ -17,7 +16,6 @@ from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.class_weight import compute_class_weight
 
 from kernelqp.certificate import Candidate
-from kernelqp.data import EPS
 from kernelqp.foreign.reading import Reading, Rows, fitted, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
@@ -33,7 +31,7 @@ from kernelqp.losses import (
 from kernelqp.risk import Offset, RegularizedRisk
 
 if TYPE_CHECKING:
-    from kernelqp._types import Indices, Matrix, Vector
+    from kernelqp._types import Indices, Vector
     from kernelqp.losses import Loss
 
 LIBLINEAR = ("raise max_iter", "lower tol", "scale the features")
@@ -285,7 +283,7 @@ def read_quantile(model: QuantileRegressor, X: Any, y: Any, sample_weight: Any) 
     columns = rows.X
     if model.fit_intercept:
         columns = np.column_stack([np.ones(len(rows.X)), rows.X - rows.X.mean(axis=0)])
-    offset = spanned(columns, constant=bool(model.fit_intercept))
+    offset = Offset.spanned(columns, constant=bool(model.fit_intercept))
     p = rows.X @ w + float(model.intercept_)
     tau, n = float(model.quantile), len(rows.X)
     risk = RegularizedRisk(
@@ -296,19 +294,13 @@ def read_quantile(model: QuantileRegressor, X: Any, y: Any, sample_weight: Any) 
         offset,
     )
     theta = offset.basis.T @ p / n
+    if np.abs(offset.basis @ theta - p).max() > 1e-7 * np.abs(p).max():
+        raise refuse(model, "its predictions are lost to rounding in features of such sizes")
     candidate = Candidate(function=risk.function(weights=np.zeros(1)), theta=theta)
-    objective = f"1/n sum of {tau:g} max(0, y - w'x - b) + {1 - tau:g} max(0, w'x + b - y)"
+    mean = "1/n sum" if sample_weight is None else "1/sum(s) sum s"
+    objective = f"{mean} {tau:g} max(0, y - w'x - b) + {1 - tau:g} max(0, w'x + b - y)"
     return [
         Reading(
             "QuantileRegressor", objective, risk, candidate, 1.0, rows.index, ("solver='highs'",)
         )
     ]
-
-
-def spanned(columns: Matrix, *, constant: bool) -> Offset:
-    """Return the free offset of the functions that the columns span, in a basis of B'B = n I."""
-    n = len(columns)
-    size = np.abs(columns).max(axis=0, initial=0.0)
-    u, s, _ = scipy.linalg.svd(columns / np.where(size > 0, size, 1.0), full_matrices=False)
-    basis = np.sqrt(n) * u[:, s > max(columns.shape) * EPS * s.max(initial=0.0)]
-    return Offset(basis, np.zeros(basis.shape[1]), basis.mean(axis=0) if constant else None)

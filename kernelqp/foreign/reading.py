@@ -69,7 +69,13 @@ class Rows:
         InputError
             If X has other features than the model was fitted on.
         """
-        values, _ = read_features(X)
+        values, names = read_features(X)
+        known = getattr(model, "feature_names_in_", None)
+        if known is not None and names is not None and list(known) != list(names):
+            raise DataError(
+                f"X has the columns {', '.join(names)}, the model was fitted on "
+                f"{', '.join(map(str, known))}: pass the columns of the fit, in their order"
+            )
         wanted = getattr(model, "n_features_in_", values.shape[1])
         if values.shape[1] != wanted:
             raise DataError(
@@ -94,20 +100,23 @@ class Rows:
         InputError
             If a label is none of the model's.
         """
-        values = np.ravel(np.asarray(y))
-        self._check_length(values)
         classes = np.asarray(model.classes_)
-        unknown = np.setdiff1d(values, classes)
+        try:
+            values = np.ravel(np.asarray(y))
+            unknown = np.setdiff1d(values, classes)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"y holds what cannot be compared with the labels: {error}") from error
+        self._check_length(values)
         if unknown.size:
             raise DataError(
-                f"y holds {unknown[0]!r}, the model was fitted on {classes.tolist()}: "
+                f"y holds {unknown[:1].tolist()[0]!r}, the model was fitted on {classes.tolist()}: "
                 f"pass the labels of the fit"
             )
         absent = np.setdiff1d(classes, values)
         if absent.size:
             raise DataError(
-                f"y lacks the class {absent[0]!r} that the model was fitted on: pass the labels of "
-                f"the fit"
+                f"y lacks the class {absent[:1].tolist()[0]!r} that the model was fitted on: "
+                f"pass the labels of the fit"
             )
         return np.searchsorted(classes, values)[self.index]
 

@@ -4,7 +4,8 @@
     subject to  lower <= β <= upper,   B'β = d
 
 Every row is one variable x >= 0 counted from a finite end of its box, or two, β = x⁺ − x⁻, where ε
-prices both directions. A step solves (K + G) Δβ + B Δθ = r with G diagonal: for K = F F' in the
+prices both directions. β is carried along: near 0 it would lose its figures to x, which is counted
+from an end of size C. A step solves (K + G) Δβ + B Δθ = r with G diagonal: for K = F F' in the
 weights w = F'β, O(n r²), for a dense K by Cholesky, O(n³).
 
 Source: Mehrotra (1992), SIAM J. Optim. 2(4), 575-601; Ferris & Munson (2002), Interior-point
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from kernelqp.losses import Row
 
 STEPS = 60
-TARGET = 1e-12  # of the first complementarity
+TARGET = 1e-13  # of the objective: the complementarity that is left
+NOTHING = 1e-20  # of the first complementarity, where the objective is 0
 SMALL = 1e-14  # of a multiplier: the stationarity that is left, if it falls so far
 BACK = 0.995  # of the way to the boundary
 STUCK = 1e-8  # a step shorter than this makes no headway
@@ -108,12 +110,14 @@ def interior_point(
     split, system = Split.of(row), system_of(gram, basis, price)
     state, size = State.centre(split, system.unknowns), np.inf
     for _ in range(STEPS):
-        beta = split.beta(state.x)
+        beta = state.beta
         pull = system.predictions(beta, state.u) + row.ridge * beta
         off = split.price + split.gather(pull) - state.z + state.v
         before, size = size, float(np.abs(off).max(initial=0.0))
         settled = size <= SMALL * state.size or size > 0.5 * before
-        if settled and state.mu <= TARGET * state.start:
+        value = float(row.q @ beta - row.eps @ np.abs(beta) - 0.5 * beta @ pull)
+        left = state.mu * state.complements
+        if settled and left <= max(TARGET * abs(value), NOTHING * state.start):
             break
         try:
             newton = Newton(system, row.ridge, split, state, off, system.residual(beta, state.u))
@@ -121,7 +125,7 @@ def interior_point(
             break
         guess = newton.step(-state.x * state.z, -state.w * state.v)
         sigma = (state.mu_after(guess, state.longest(guess)) / state.mu) ** 3
-        dx, _, dz, dv = guess
+        dx, _, dz, dv, _ = guess
         step = newton.step(
             sigma * state.mu - state.x * state.z - dx * dz,
             sigma * state.mu - state.w * state.v + dx * dv,
@@ -131,10 +135,10 @@ def interior_point(
         if t < STUCK:
             break
     theta, weights = system.position(state.u)
-    return np.clip(split.beta(state.x), row.lower, row.upper), theta, weights
+    return np.clip(state.beta, row.lower, row.upper), theta, weights
 
 
-Step: TypeAlias = "tuple[Vector, Vector, Vector, Vector]"
+Step: TypeAlias = "tuple[Vector, Vector, Vector, Vector, Vector]"
 Solver: TypeAlias = "Callable[[Vector, Vector], tuple[Vector, Vector]]"
 
 
@@ -142,8 +146,8 @@ Solver: TypeAlias = "Callable[[Vector, Vector], tuple[Vector, Vector]]"
 class State:
     """x and its multiplier z, the slack w = upper − x and its multiplier v, and u.
 
-    Where there is no upper bound w is 1 and v is 0. ``start`` is the first mean of x z and w v,
-    ``size`` the size of a multiplier.
+    β is base + S x to more figures. Where there is no upper bound w is 1 and v is 0. ``start`` is
+    the first mean of x z and w v, ``size`` the size of a multiplier.
     """
 
     x: Vector
@@ -151,6 +155,7 @@ class State:
     w: Vector
     v: Vector
     u: Vector
+    beta: Vector
     bounded: Mask
     start: float
     size: float
@@ -164,12 +169,18 @@ class State:
         x = np.where(bounded, 0.5 * split.upper, 0.5 * unit)
         w = np.where(bounded, x, 1.0)
         z = np.full(x.size, size)
-        return cls(x, z, w, z * bounded, np.zeros(unknowns), bounded, 0.5 * unit * size, size)
+        start = (np.zeros(unknowns), split.beta(x), bounded, 0.5 * unit * size, size)
+        return cls(x, z, w, z * bounded, *start)
+
+    @property
+    def complements(self) -> int:
+        """How many products x z and w v there are."""
+        return int(self.x.size + self.bounded.sum())
 
     @property
     def mu(self) -> float:
         """The mean of x z and of w v."""
-        return float(self.x @ self.z + self.w @ self.v) / (self.x.size + int(self.bounded.sum()))
+        return float(self.x @ self.z + self.w @ self.v) / self.complements
 
     def mu_after(self, step: Step, t: float) -> float:
         """Return ``mu`` at the end of t times a step."""
@@ -177,7 +188,7 @@ class State:
 
     def moved(self, step: Step, t: float) -> State:
         """Return the state after t times a step."""
-        dx, du, dz, dv = step
+        dx, du, dz, dv, dbeta = step
         return replace(
             self,
             x=self.x + t * dx,
@@ -185,11 +196,12 @@ class State:
             w=np.where(self.bounded, self.w - t * dx, 1.0),
             v=self.v + t * dv,
             u=self.u + t * du,
+            beta=self.beta + t * dbeta,
         )
 
     def longest(self, step: Step) -> float:
         """Return the longest t at which nothing turns negative, 1/BACK at most."""
-        dx, _, dz, dv = step
+        dx, _, dz, dv, _ = step
         pairs = (
             (self.x, dx),
             (self.z, dz),
@@ -223,14 +235,14 @@ class Newton:
         self._solve = system.solver(ridge + self._h)
 
     def step(self, rz: Vector, rv: Vector) -> Step:
-        """Return (Δx, Δu, Δz, Δv)."""
+        """Return (Δx, Δu, Δz, Δv, Δβ)."""
         state, split = self._state, self._split
         r = -self._off + rz / state.x - np.where(state.bounded, rv / state.w, 0.0)
         pushed = self._h * split.scatter(split.sign * r / self._weight)
         dbeta, du = self._solve(pushed, self._residual)
         dx = split.share(dbeta, r, pushed, self._weight, self._h)
         dv = np.where(state.bounded, (rv + state.v * dx) / state.w, 0.0)
-        return dx, du, (rz - state.z * dx) / state.x, dv
+        return dx, du, (rz - state.z * dx) / state.x, dv, split.scatter(split.sign * dx)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -279,7 +291,7 @@ class Thin:
 class Dense:
     """K itself through u = θ: (K + G) Δβ + B Δθ = pushed, B'Δβ = −residual."""
 
-    gram: Gram
+    matrix: Matrix
     basis: Matrix
     price: Vector
 
@@ -294,7 +306,7 @@ class Dense:
 
     def predictions(self, beta: Vector, u: Vector) -> Vector:
         """Return K β + B θ."""
-        return np.asarray(self.gram.matvec(beta) + self.basis @ u)
+        return np.asarray(self.matrix @ beta + self.basis @ u)
 
     def residual(self, beta: Vector, u: Vector) -> Vector:  # noqa: ARG002  # θ is free
         """Return B'β − d."""
@@ -302,8 +314,8 @@ class Dense:
 
     def solver(self, diagonal: Vector) -> Solver:
         """Factorise K + G, and the Schur complement of B."""
-        matrix = self.gram.dense_matrix().copy()
-        matrix[np.diag_indices(self.gram.n)] += diagonal
+        matrix = self.matrix.copy()
+        matrix[np.diag_indices(len(matrix))] += diagonal
         cholesky = scipy.linalg.cho_factor(matrix, overwrite_a=True, check_finite=False)
         basis = self.basis
         inverse = scipy.linalg.cho_solve(cholesky, basis, check_finite=False)
@@ -320,5 +332,5 @@ def system_of(gram: Gram, basis: Matrix, price: Vector) -> Thin | Dense:
     """Return the cheaper of the two."""
     factor = gram.factor
     if factor is None or factor.shape[1] > gram.n:
-        return Dense(gram, basis, price)
+        return Dense(gram.dense_matrix(), basis, price)
     return Thin(np.hstack([factor, basis]), price, factor.shape[1])

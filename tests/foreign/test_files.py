@@ -49,6 +49,12 @@ def model_text(model, X, y):
     return "\n".join(lines) + "\n"
 
 
+GOOD = (
+    "svm_type c_svc\nkernel_type linear\nnr_class 3\ntotal_sv 2\nrho 2 2 2\nlabel 1 -1 0\n"
+    "nr_sv 1 1 0\nSV\n0.5 0 1:3\n-0.5 0 1:1\n"
+)
+
+
 @pytest.fixture(params=["rbf", "linear", "poly"])
 def trained(request, tmp_path):
     X, y = standardised(load_breast_cancer, 200)
@@ -118,6 +124,53 @@ def test_svm_train_itself(tmp_path):
     )
 
 
+def weighted_text(tmp_path, first=5.0, second=0.5):
+    """A model of two classes with C of its own in each."""
+    X, y = standardised(load_breast_cancer, 200)
+    model = SVC(C=1.0, class_weight={y[0]: first, 1 - y[0]: second}, tol=1e-6).fit(X, y)
+    path = tmp_path / "w.model"
+    path.write_text(model_text(model, X, y))
+    return model, X, y, path
+
+
+def test_class_weights_are_read_off_the_coefficients(tmp_path):
+    model, X, y, path = weighted_text(tmp_path)
+    read = kq.certify(LibsvmModel.load(path), X, y)
+    assert read.certified
+    assert "0.5 and 5 sum" in read.objective
+    assert "read off" in read.objective
+    assert read.primal_value == pytest.approx(kq.certify(model, X, y).primal_value, rel=1e-9)
+    with pytest.raises(kq.InputError, match="beyond C = 1"):
+        kq.certify(LibsvmModel.load(path, C=1.0), X, y)
+
+
+def test_two_coefficients_that_agree_by_balance_show_no_bound(tmp_path):
+    X, y = np.array([[-4.0], [-5.0], [4.0], [5.0]]), np.array([0, 0, 1, 1])
+    path = tmp_path / "s.model"
+    path.write_text(model_text(SVC(kernel="linear", C=1000).fit(X, y), X, y))
+    with pytest.raises(kq.InputError, match="pass C"):
+        kq.certify(LibsvmModel.load(path), X, y)
+    assert kq.certify(LibsvmModel.load(path, C=1000), X, y).certified
+
+
+def test_labels_of_other_data_are_refused(trained):
+    _, X, y, (path, _) = trained
+    with pytest.raises(kq.InputError, match="the labels of the model file"):
+        kq.certify(LibsvmModel.load(path), X, np.where(np.arange(len(y)) == 0, 5, y))
+
+
+def test_features_counted_from_0(tmp_path):
+    X, y = standardised(load_breast_cancer, 200)
+    model = SVC(kernel="linear", C=0.7, tol=1e-6).fit(X, y)
+    text = model_text(model, X, y)
+    head, _, body = text.partition("SV\n")
+    for k in range(1, X.shape[1] + 1):
+        body = body.replace(f" {k}:", f" {k - 1}:")
+    path = tmp_path / "z.model"
+    path.write_text(head + "SV\n" + body)
+    assert kq.certify(LibsvmModel.load(path), X, y).certified
+
+
 def test_a_regression_needs_its_tube(tmp_path):
     X, y = standardised(load_diabetes, 150)
     model = SVR(C=2.0, epsilon=0.5, tol=1e-6).fit(X, y)
@@ -162,6 +215,12 @@ def test_data_that_the_model_was_not_trained_on_are_refused(trained, tmp_path):
         ("svm_type c_svc\nkernel_type linear\nnr_class 3\nSV\n", "rho holds 0 numbers"),
         ("svm_type c_svc\nkernel_type linear\nSV\nx 1:2\n", "no model file"),
         ("nonsense\n", "no model file"),
+        (GOOD.replace("nr_sv 1 1 0", "nr_sv 3 1 0"), "nr_sv"),
+        (GOOD.replace("label 1 -1 0", "label a b c"), "no model file"),
+        (GOOD.replace("rho 2 2", "rho nan 2"), "not finite"),
+        (GOOD.replace("-0.5 0", "inf 0"), "not finite"),
+        (GOOD.replace("kernel_type linear\n", ""), "no model file"),
+        (GOOD.replace("1:3", "2000000000:3"), "numbered"),
     ],
 )
 def test_what_is_no_model_file_is_refused(text, match, tmp_path):

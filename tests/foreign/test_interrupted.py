@@ -1,10 +1,13 @@
 """Ctrl-C ends the search for a better bound, and what was found is returned."""
 
+import sys
+
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import kernelqp as kq
+from kernelqp.support import find_support
 from tests.foreign.fits import features, fit, two_classes
 
 X = features()
@@ -39,6 +42,22 @@ def test_the_problems_still_to_come_get_their_first_bound(monkeypatch):
     assert len(calls) == 1
     assert len(found.problems) == 3
     assert all(p.dual_value > -float("inf") for p in found.problems)
+
+
+def test_problems_that_were_judged_are_not_lost(monkeypatch):
+    judged = []
+
+    def support(*args):
+        judged.append(args)
+        if len(judged) == 2:
+            raise KeyboardInterrupt
+        return find_support(*args)
+
+    monkeypatch.setattr(sys.modules["kernelqp.certify"], "find_support", support)
+    X3, y3 = load_iris(return_X_y=True)
+    found = kq.certify(fit(SVC(), X3, y3), X3, y3)
+    assert len(found.problems) == 1
+    assert found.verdict.endswith("Interrupted: 2 problems were not judged.")
 
 
 def test_without_any_bound_the_interrupt_goes_on(monkeypatch):

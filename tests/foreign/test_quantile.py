@@ -42,6 +42,29 @@ def test_the_optimum_and_a_model_that_missed_it(tau, intercept, s):
     assert off.best_value == pytest.approx(optimum, rel=1e-8)
 
 
+def test_the_size_of_the_targets_does_not_hide_a_bad_fit():
+    """f = median y explains nothing, wherever y stands."""
+    for shift in (0.0, 1e4, 1e6):
+        model = QuantileRegressor(alpha=0).fit(X, Y + shift)
+        assert kq.certify(model, X, Y + shift).relative_gap < 1e-8
+        model.coef_, model.intercept_ = 0.0 * model.coef_, np.median(Y + shift)
+        found = kq.certify(model, X, Y + shift)
+        assert found.verdict.startswith("Not converged")
+        assert found.dual_value == pytest.approx(
+            program(X, Y, np.ones(len(Y)), 0.5, True), rel=1e-6
+        )
+
+
+def test_predictions_that_rounding_ate_are_refused():
+    u = np.arange(20.0) % 7
+    Z = np.column_stack([1e15 + u, np.ones(20)])
+    plain = np.column_stack([u, np.ones(20)])
+    model = QuantileRegressor(alpha=0, fit_intercept=False).fit(plain, u)
+    model.coef_ = np.array([1.0, -1e15])
+    with pytest.raises(kq.InputError, match="lost to rounding"):
+        kq.certify(model, Z, u)
+
+
 def test_features_that_coincide_and_a_constant_one():
     Z = np.column_stack([X[:, :2], X[:, 0], np.full(len(Y), 7.0), 1e6 * X[:, 1]])
     model = QuantileRegressor(alpha=0).fit(Z, Y)
