@@ -14,9 +14,11 @@ from kernelqp.errors import (
 )
 from kernelqp.formulation import Formulation
 from kernelqp.gram import Gram
+from kernelqp.kernel_algebra import exp, normalize, power_series
+from kernelqp.kernel_audit import KernelAudit
 from kernelqp.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from kernelqp.kkt import KKTReport, dual_function, lagrangian
-from kernelqp.methods import HardMarginSVM, SoftMarginSVM
+from kernelqp.methods import HardMarginSVM, RegularizedLeastSquares, SoftMarginSVM
 from kernelqp.problem_file import Problem, load_problem, problem_names
 from kernelqp.repaired import Repaired
 from kernelqp.risk import Function, Offset, RegularizedRisk
@@ -38,6 +40,7 @@ __all__ = [
     "Infeasible",
     "InputError",
     "KKTReport",
+    "KernelAudit",
     "KernelQPError",
     "Laplacian",
     "Linear",
@@ -47,6 +50,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Problem",
+    "RegularizedLeastSquares",
     "RegularizedRisk",
     "Repaired",
     "Separability",
@@ -63,9 +67,12 @@ __all__ = [
     "check_kkt",
     "compare",
     "dual_function",
+    "exp",
     "lagrangian",
     "load_problem",
     "losses",
+    "normalize",
+    "power_series",
     "problem_names",
     "separable",
 ]

@@ -96,6 +96,14 @@ class Certificate:
     rounding: float
     certified: bool
 
+    def scaled(self, scale: float) -> Certificate:
+        """Return the same in another unit of the objective, ``scale`` > 0 of it to one of this."""
+        if scale == 1.0:
+            return self
+        named = ("primal_value", "dual_value", "gap", "stationarity", "complementarity")
+        values = {name: scale * getattr(self, name) for name in (*named, "domain", "balance")}
+        return replace(self, **values, rounding=scale * self.rounding)
+
     @property
     def blame(self) -> str:
         """The name of the largest of the four terms."""

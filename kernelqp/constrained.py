@@ -50,6 +50,8 @@ def constrained(base: Formulation, constraints: Any) -> ConstrainedFormulation:
     """
     if base.side != "primal":
         raise InputError("constraints go on the primal: a dual's variables are multipliers")
+    if base.risk().offset.basis.shape[1] > 1:
+        raise InputError("constraints of your own need a penalty: use lam > 0")
     if "M" in base.variables:
         raise InputError("constraints go on the form 'weights' or 'coefficients', not 'max_margin'")
     added = base.extra if isinstance(base, ConstrainedFormulation) else {}
@@ -185,8 +187,10 @@ class ConstrainedFormulation(Formulation):
         conditions = check_problem(scaled.problem, tol).conditions
         feasible = all(c.holds for c in conditions if c.kind == "primal feasibility")
         primal = self._objective(risk, point)
+        scale = self.base.page.scale(self.parameter_values())
         pull = pull_of(list(self.extra.values()), self.variables)
-        lower = lower_bound(risk, point.beta, pull, in_weights="w" in self.variables)
+        pull = None if pull is None else pull.over(scale)
+        lower = scale * lower_bound(risk, point.beta, pull, in_weights="w" in self.variables)
         bound = LagrangianBound.of(primal, lower, tol, feasible=feasible)
         if bound.certified or not feasible:
             return bound
@@ -198,7 +202,8 @@ class ConstrainedFormulation(Formulation):
         """Return the objective: of f and b where the slack is free to follow, else of the page."""
         if risk.loss.hard or self._binds_slack():
             return float(np.asarray(self.problem.objective.value))
-        return risk.primal_value(point.function, point.theta)
+        scale = self.base.page.scale(self.parameter_values())
+        return scale * risk.primal_value(point.function, point.theta)
 
     def _binds_slack(self) -> bool:
         """Whether a constraint of the user's holds ξ."""
@@ -232,7 +237,7 @@ class Scaled:
 
     def __init__(self, page: ConstrainedFormulation) -> None:
         self.page, risk = page, page.risk()
-        self.unit = unit_of(risk.centred)
+        self.unit = unit_of(risk.centred) * page.base.page.scale(page.parameter_values())
         name = "w" if "w" in page.variables else "beta"
         self.outer, self.b = page.variables[name], page.variables.get("b")
         self.gain = gain_of(risk.centred, in_weights=name == "w")

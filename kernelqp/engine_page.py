@@ -39,6 +39,10 @@ class EnginePage:
         """Return the risk."""
         return self.stated
 
+    def scale(self, parameters: Mapping[str, float]) -> float:  # noqa: ARG002
+        """Return 1: the page is the engine's own."""
+        return 1.0
+
     def read(
         self, risk: RegularizedRisk, values: Mapping[str, Any], multipliers: Mapping[str, Any]
     ) -> Candidate:

@@ -69,6 +69,9 @@ class Page(Protocol):
     def risk(self, parameters: Mapping[str, float]) -> RegularizedRisk:
         """Return the engine's problem at these parameter values."""
 
+    def scale(self, parameters: Mapping[str, float]) -> float:
+        """Return the page's value over the engine's, > 0."""
+
     def read(
         self, risk: RegularizedRisk, values: Mapping[str, Any], multipliers: Mapping[str, Any]
     ) -> Candidate:

@@ -105,6 +105,11 @@ class Pull:
     slopes: Mapping[str, Vector]
     others: float
 
+    def over(self, scale: float) -> Pull:
+        """Return the same in the unit of the engine's objective."""
+        slopes = {name: slope / scale for name, slope in self.slopes.items()}
+        return Pull(self.u / scale, slopes, self.others / scale)
+
 
 def pull_of(
     constraints: Sequence[cp.Constraint], variables: Mapping[str, cp.Variable]

@@ -58,8 +58,8 @@ class Solution:
     certificate : Certificate, or LagrangianBound with constraints of your own
         The two-sided bound and where the gap comes from.
 
-    beta, alpha, intercept, intercept_interval, weights, slack, geometric_margin, distances,
-    classes, support
+    beta, alpha, intercept, intercept_interval, weights, slack, residuals, geometric_margin,
+    distances, classes, support
         What the method shows of the point. One that this solution does not have raises an
         AttributeError that says why. Arrays are read-only and in the caller's rows.
     """
@@ -100,7 +100,8 @@ class Solution:
             low, high = intercept_interval(risk.centred, verdict.dual, verdict.theta)
             b = float(point.theta[0])  # optimal for f as it is, whatever rounding β carries
             shown["intercept_interval"] = (min(low + shift, b), max(high + shift, b))
-        certificate = verdict.certificate
+        parameters = formulation.parameter_values()
+        certificate = verdict.certificate.scaled(page.scale(parameters))
         if page.data is not None:
             rows = page.data.scatter(certificate.complementarity)
             certificate = replace(certificate, complementarity=_frozen(rows))
@@ -116,7 +117,7 @@ class Solution:
             _absent=absent,
             _formulation=formulation,
             _point=point,
-            _parameters=formulation.parameter_values(),
+            _parameters=parameters,
         )
 
     @property
@@ -171,6 +172,12 @@ class Solution:
         """1/‖f‖, the distance from the plane f + b = 0 to the planes f + b = ±1."""
         geometric_margin: float = self._show("geometric_margin")
         return geometric_margin
+
+    @property
+    def residuals(self) -> Vector:
+        """Y − f(x) − b, shape (n,); NaN for rows of weight 0."""
+        residuals: Vector = self._show("residuals")
+        return residuals
 
     @property
     def distances(self) -> Vector:

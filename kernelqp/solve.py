@@ -18,10 +18,11 @@ import numpy as np
 from kernelqp.certificate import Candidate, Verdict, certify_candidate, complete
 from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
 from kernelqp.formulation import Formulation, Point
-from kernelqp.losses import HardMargin
+from kernelqp.losses import HalfSquared, HardMargin
 from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
+from kernelqp.solvers.native import NATIVE, native
 from kernelqp.twin import Twin, hardness, unit_of
 
 if TYPE_CHECKING:
@@ -37,10 +38,16 @@ HARD = 1e6  # κ from which data are first tried as if they could be separated
 def choose_solvers(risk: RegularizedRisk, solver: str) -> tuple[str, ...]:
     """Return the solvers to try; "auto" starts with OSQP for small problems in mild units.
 
+    Least squares are solved by a factorisation, "native".
+
     The rule is read off ``benchmarks/results/auto_solver.json``.
     """
+    if str(solver).upper() == NATIVE:
+        return (NATIVE,)
     if solver != "auto":
         return (resolve_solver(solver),)
+    if isinstance(risk.loss, HalfSquared):
+        return (NATIVE, "CLARABEL")
     row = risk.loss.row(risk.targets, risk.costs)
     mild = row is not None and risk.n < 800 and hardness(risk) < 100.0 and not risk.loss.hard
     return ("OSQP", "CLARABEL") if mild else ("CLARABEL",)
@@ -112,14 +119,14 @@ def attempts(
     loose, tight = capability(last).loose * tol, capability(last).tight
     may_separate = risk.loss.zero_beyond_margin
     separable = replace(risk, loss=HardMargin()) if may_separate else risk
-    if may_separate and hardness(risk) > HARD:
+    if may_separate and hardness(risk) > HARD and last != NATIVE:
         for tolerance in (loose,) if options else (loose, tight):
             yield Attempt(separable, side, last, tolerance)
             yield Attempt(risk, "primal", last, tolerance)
         return
     for k, solver in enumerate(solvers):
         yield Attempt(risk, side, solver, capability(solver).loose * tol, first=k == 0)
-    if options:  # with options the run is the caller's
+    if options or last == NATIVE:  # with options the run is the caller's
         return
     yield Attempt(risk, side, last, tight)
     if may_separate and hardness(risk) > 1.0:
@@ -159,6 +166,8 @@ class Runs:
 
     def answer(self, attempt: Attempt) -> Answer | None:
         """Solve the twin, compiled once a side and kind of solver, and judge what it gives."""
+        if attempt.solver == NATIVE:
+            return self.native_answer(attempt.risk)
         quadratic = capability(attempt.solver).quadratic
         priced = unit_of(attempt.risk) if attempt.risk.offset.price.any() else None
         key = (attempt.side, quadratic, type(attempt.risk.loss), priced)
@@ -169,6 +178,16 @@ class Runs:
         remark = run(twins[key].problem, attempt.solver, attempt.tolerance, self.options)
         candidate = twins[key].candidate(attempt.risk)
         return None if candidate is None else self.judged(candidate, attempt.solver, remark)
+
+    def native_answer(self, risk: RegularizedRisk) -> Answer:
+        """Judge what our own solver gives."""
+        if self.options:
+            names = ", ".join(map(repr, self.options))
+            raise ParameterError(f"the native solver takes no options; got {names}")
+        started = time.perf_counter()
+        beta, function, theta, who = native(risk)
+        remark = Remark(cp.OPTIMAL, time.perf_counter() - started)
+        return self.judged(Candidate(beta, function, theta), who, remark)
 
     def judged(
         self, candidate: Candidate, solver: str, remark: Remark, near: float = math.inf
@@ -251,7 +270,7 @@ def check_tol(tol: Any) -> None:
     """Raise ParameterError unless tol is a positive finite number."""
     number = not isinstance(tol, bool) and isinstance(tol, Real)
     if not (number and math.isfinite(tol) and tol > 0):
-        raise ParameterError(f"tol must be a positive number; got {tol!r}: 1e-6 is the default")
+        raise ParameterError(f"tol must be a positive number; got {tol!r}")
 
 
 def _or_zero(risk: RegularizedRisk, theta: Any) -> Any:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from kernelqp.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kernelqp._types import Vector
     from kernelqp.formulation import Formulation
     from kernelqp.solution import Infeasible, Solution
 
@@ -85,12 +88,32 @@ def positive(name: str, value: Any, remedy: str = "") -> float:
     return number
 
 
+def not_negative(name: str, value: Any) -> float:
+    """Return ``value`` as a float, or raise ParameterError unless it is finite and >= 0."""
+    number = _number(name, value)
+    if not (number >= 0 and math.isfinite(number)):
+        raise ParameterError(f"{name} must be a finite number >= 0; got {value!r}")
+    return number
+
+
 def at_least_one(name: str, value: Any) -> float:
     """Return ``value`` as a float, or raise ParameterError unless it is finite and >= 1."""
     number = _number(name, value)
     if not (number >= 1 and math.isfinite(number)):
         raise ParameterError(f"{name} must be a finite number >= 1; got {value!r}")
     return number
+
+
+def grid(name: str, values: Any) -> Vector:
+    """Return ``values`` as a vector of finite numbers >= 0, or raise ParameterError."""
+    try:
+        found = np.atleast_1d(np.array(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        found = np.array([np.nan])
+    good = np.isfinite(found) & (found >= 0)
+    if found.ndim != 1 or found.size == 0 or not good.all():
+        raise ParameterError(f"{name} must be a vector of finite numbers >= 0; got {values!r}")
+    return found
 
 
 def one_of(name: str, value: Any, allowed: Iterable[str]) -> str:

@@ -1,0 +1,166 @@
+"""Regularised least squares (kernel ridge regression): its page, primal and dual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import cvxpy as cp
+import numpy as np
+
+from kernelqp.errors import ParameterError
+from kernelqp.fenchel import Program, square_norm
+from kernelqp.formulation import Formulation
+from kernelqp.kernels import Linear, resolve
+from kernelqp.losses import HalfSquared
+from kernelqp.methods.base import INTERCEPTS, Method, grid, not_negative, one_of
+from kernelqp.methods.regression_page import LeastSquaresPage, real_or_labels
+from kernelqp.methods.unpenalized_page import UnpenalizedPage
+from kernelqp.ridge_path import RidgePath, ridge_path
+
+if TYPE_CHECKING:
+    from kernelqp.kernels import Kernel
+    from kernelqp.methods.page import KernelPage
+
+
+@dataclass(frozen=True)
+class RegularizedLeastSquares(Method):
+    """Regularised least squares: ridge regression, kernel ridge, RLS classification.
+
+        primal   minimise   1/2 Σ s_i (y_i − f(x_i) − b)² + λ/2 ‖f‖²
+
+        dual     maximise   λ (Σ α_i y_i − 1/2 Σ α_i α_j k(x_i, x_j) − λ/2 Σ α_i²/s_i)
+                 subject to balance:  Σ α_i = 0
+
+    With weights 1 the dual is λ/2 G(α), G(α) = −α'(K + λ I) α + 2 α'y, and its solution
+    α = (K + λ I)⁻¹ y where there is no intercept; f = Σ α_j k(x_j, ·). A penalised intercept adds
+    λ b²/2 to the primal and replaces ``balance`` by k + 1; without an intercept both go.
+
+    ``solve`` factorises the smaller of the primal (features) and dual (rows) systems, and says
+    which in ``solver``.
+
+    Parameters
+    ----------
+    lam : float
+        λ >= 0, finite. 0 needs explicit features: of all least-squares solutions the shortest w.
+    kernel : Kernel, str or callable
+        :class:`kernelqp.Linear` by default; a name takes the defaults of scikit-learn's SVC.
+    intercept : str
+        "free", "penalized" or "none".
+
+    Raises
+    ------
+    ParameterError
+        If a parameter is out of its range.
+
+    Notes
+    -----
+    Targets that are text or booleans of two kinds are labels, −1 and +1, and ``predict`` returns
+    labels: regularised least-squares classification.
+
+    Source
+    ------
+    Saunders, Gammerman & Vovk (1998), Ridge regression learning algorithm in dual variables;
+    Rifkin, Yeo & Poggio (2003), Regularized least-squares classification.
+
+    Examples
+    --------
+    >>> import kernelqp as kq
+    >>> ridge = kq.RegularizedLeastSquares(lam=1.0, intercept="none")
+    >>> s = ridge.solve([[0.0], [1.0], [3.0], [4.0]], [1.0, 2.0, 2.0, 4.0])
+    >>> print(f"{s.weights[0]:.6f} {s.value:.6f} {s.solver}")
+    0.888889 1.833333 Cholesky, primal 1 x 1
+    """
+
+    lam: float = 1.0
+    kernel: Kernel | Any = field(default_factory=Linear)
+    intercept: str = "free"
+
+    def __post_init__(self) -> None:
+        set_ = object.__setattr__
+        set_(self, "lam", not_negative("lam", self.lam))
+        one_of("intercept", self.intercept, INTERCEPTS)
+        set_(self, "kernel", resolve(self.kernel))
+
+    def has_explicit_features(self) -> bool:
+        """Whether f can be written in weights w."""
+        return isinstance(self.kernel, Linear)
+
+    def primal(self, X: Any, y: Any, sample_weight: Any = None, form: str = "auto") -> Formulation:
+        """Return the primal in "weights" (explicit features) or "coefficients"."""
+        if form == "dual":
+            raise ParameterError("form 'dual' is no primal: call dual()")
+        if self.lam == 0:
+            return self._unpenalized(X, y, sample_weight, form)
+        page = LeastSquaresPage.read_data(self, X, y, sample_weight, form)
+        lam = cp.Parameter(nonneg=True, value=self.lam, name="lam")
+        variables, norm2, values, extra = page.machine()
+        objective = cp.Minimize(squared_residuals(page, values) + 0.5 * lam * norm2)
+        problem = cp.Problem(objective, list(extra.values()))
+        return Formulation(Program(problem, variables, extra, {"lam": lam}), page)
+
+    def _unpenalized(self, X: Any, y: Any, sample_weight: Any, form: str) -> Formulation:
+        """State least squares without a penalty."""
+        page = UnpenalizedPage.read_rows(
+            self,
+            form,
+            ("weights", "coefficients"),
+            lambda square: real_or_labels(X, y, sample_weight, square=square),
+        ).with_loss(HalfSquared(), "lam=0")
+        variables, _, values, _ = page.machine()
+        problem = cp.Problem(cp.Minimize(squared_residuals(page, values)))
+        return Formulation(Program(problem, variables, {}, {}), page)
+
+    def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
+        """Return the dual in α."""
+        if self.lam == 0:
+            raise ParameterError("lam=0 has no dual in α, whose unit is 1/lam: use lam > 0")
+        page = LeastSquaresPage.read_data(self, X, y, sample_weight, "dual")
+        lam = cp.Parameter(nonneg=True, value=self.lam, name="lam")
+        alpha = cp.Variable(page.n, name="alpha")
+        norm2 = square_norm(page.gram, alpha)
+        if self.intercept == "penalized":
+            norm2 = norm2 + cp.square(cp.sum(alpha))
+        share = cp.multiply(1.0 / np.sqrt(page.data.weights), lam * alpha)  # λ²α²/s, affine in λ
+        gain = lam * (page.data.targets @ alpha) - 0.5 * lam * norm2 - 0.5 * cp.sum_squares(share)
+        constraints = {"balance": cp.sum(alpha) == 0} if self.intercept == "free" else {}
+        problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
+        return Formulation(Program(problem, {"alpha": alpha}, constraints, {"lam": lam}), page)
+
+    def path(self, X: Any, y: Any, lams: Any, sample_weight: Any = None) -> RidgePath:
+        """Return every λ of ``lams`` at once: coefficients, leave-one-out residuals, GCV.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for :meth:`solve`.
+        lams : array, shape (L,)
+            λ >= 0, in any order; 0 needs explicit features.
+
+        Raises
+        ------
+        ParameterError
+            If a λ is negative or not finite, or 0 without explicit features.
+
+        Examples
+        --------
+        >>> import kernelqp as kq
+        >>> from sklearn.datasets import load_diabetes
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> path = kq.RegularizedLeastSquares().path(X, y, [0.01, 0.1, 1.0])
+        >>> path.best().lam, path.effective_degrees_of_freedom.round(2).tolist()
+        (0.01, [10.5, 8.74, 5.54])
+        """
+        values = grid("lams", lams)
+        page = LeastSquaresPage.read_data(self, X, y, sample_weight, "auto")
+        if page.gram.factor is None and not values.all():
+            raise ParameterError("lams holds 0, which needs explicit features: use lam > 0")
+        data, gram, free = page.data, page.engine_gram, self.intercept == "free"
+        found = ridge_path(self, gram, data.targets, data.weights, values, free=free)
+        return found.in_rows(data, penalized=self.intercept == "penalized")
+
+
+def squared_residuals(page: KernelPage, values: cp.Expression) -> cp.Expression:
+    """Return 1/2 Σ s_i (y_i − f(x_i) − b)²."""
+    residuals = cp.multiply(np.sqrt(page.data.weights), page.data.targets - values)
+    return 0.5 * cp.sum_squares(residuals)

@@ -1,0 +1,202 @@
+"""What the pages of all methods share: f + b on paper, and how it maps to the engine.
+
+The rows as they were read, the kernel bound to them, its Gram; the variables w or β, and b; the
+penalised intercept as a feature of constant 1; prediction at new rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import cvxpy as cp
+import numpy as np
+
+from kernelqp.cross_gram import cross_gram
+from kernelqp.data import Data, read_new_features
+from kernelqp.errors import ParameterError
+from kernelqp.fenchel import constant, square_norm
+from kernelqp.gram import Gram
+from kernelqp.repaired import is_precomputed
+from kernelqp.risk import Offset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from kernelqp._types import Vector
+    from kernelqp.formulation import Point
+    from kernelqp.kernels import Kernel
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPage:
+    """f + b on paper for one method and one data set.
+
+    ``form`` is "weights", "coefficients", "dual" or a form of the method's own; ``gram`` the kernel
+    on the rows in use, without the penalised intercept's constant.
+    """
+
+    method: Any
+    data: Data
+    kernel: Kernel
+    gram: Gram
+    form: str
+
+    @classmethod
+    def read_rows(
+        cls, method: Any, form: str, allowed: tuple[str, ...], read: Callable[[bool], Data]
+    ) -> Self:
+        """Read the rows by ``read(square)``, bind the kernel and settle the form."""
+        data = read(is_precomputed(method.kernel))
+        kernel = method.kernel.bind(data.X)
+        gram = Gram.of(kernel, data.X, precision=data.precision)
+        if form == "auto":
+            form = "weights" if gram.factor is not None else "coefficients"
+        if form == "weights" and gram.factor is None:
+            raise ParameterError(
+                f"form 'weights' needs explicit features, and {kernel!r} has none: "
+                f"use form='coefficients' or the dual"
+            )
+        if form not in (*allowed, "dual"):
+            names = ", ".join(map(repr, ("auto", *allowed)))
+            raise ParameterError(f"form must be one of {names}; got {form!r}")
+        return cls(replace(method, kernel=kernel), data, kernel, gram, form)
+
+    @property
+    def side(self) -> str:
+        """Which side of the duality the page shows."""
+        return "dual" if self.form == "dual" else "primal"
+
+    @property
+    def in_coefficients(self) -> bool:
+        """Whether f is written in β."""
+        return self.form == "coefficients"
+
+    @property
+    def intercept(self) -> str:
+        """How the intercept is treated: free, penalized or none."""
+        return str(self.method.intercept)
+
+    @property
+    def n(self) -> int:
+        """The number of rows in use."""
+        return int(self.data.targets.size)
+
+    @cached_property
+    def engine_gram(self) -> Gram:
+        """The kernel of the engine: k + 1 where the intercept is penalised."""
+        return self.gram.plus_constant() if self.intercept == "penalized" else self.gram
+
+    @property
+    def offset(self) -> Offset:
+        """The engine's offset: one column of ones where the intercept is free."""
+        return Offset.free(self.n) if self.intercept == "free" else Offset.none(self.n)
+
+    def method_at(self, parameters: Mapping[str, float]) -> Any:
+        """Return the method with the parameters' current values."""
+        own = {k: v for k, v in parameters.items() if hasattr(self.method, k)}
+        return replace(self.method, **own)
+
+    def scale(self, parameters: Mapping[str, float]) -> float:  # noqa: ARG002
+        """Return the page's value over the engine's."""
+        return 1.0
+
+    # --- the page in cvxpy -----------------------------------------------------------------
+
+    def machine(
+        self,
+    ) -> tuple[dict[str, cp.Variable], cp.Expression, cp.Expression, dict[str, Any]]:
+        """Return the variables, ‖f‖² (with b² where penalised), f(x) + b, and extra constraints."""
+        factor, n = self.gram.factor, self.n
+        if self.form == "weights":
+            assert factor is not None  # checked in read_data
+            f = cp.Variable(factor.shape[1], name="w")
+            norm2, values = cp.sum_squares(f), constant(factor) @ f
+        else:
+            f = cp.Variable(n, name="beta")
+            norm2 = square_norm(self.gram, f)
+            values = (
+                constant(self.gram.dense_matrix()) @ f
+                if factor is None
+                else constant(factor) @ (constant(factor.T) @ f)
+            )
+        variables, extra = {f.name(): f}, {}
+        if self.intercept != "none":
+            b = variables["b"] = cp.Variable(name="b")
+            values = values + b
+        if self.intercept == "penalized":
+            norm2 = norm2 + cp.square(b)
+            if self.form == "coefficients":
+                extra["intercept"] = b == cp.sum(f)
+        return variables, norm2, values, extra
+
+    def norm(self, variables: Mapping[str, cp.Variable]) -> cp.Expression:
+        """Return ‖f‖, with b in it where penalised."""
+        f = variables["w"] if "w" in variables else self.gram.thin_factor().T @ variables["beta"]
+        return cp.norm(cp.hstack([f, variables["b"]]) if self.intercept == "penalized" else f)
+
+    # --- the map -----------------------------------------------------------------------------
+
+    def machine_values(self, point: Point) -> dict[str, Any]:
+        """Return w or β, and b."""
+        if self.form == "weights":
+            return {"w": self.weights(point), "b": self.b(point)}
+        return {"beta": point.function.coefficients, "b": self.b(point)}
+
+    def b(self, point: Point) -> float:
+        """Return the intercept: θ where free, the weight of the constant where penalised."""
+        if self.intercept == "free":
+            return float(point.theta[0])
+        if self.intercept == "none":
+            return 0.0
+        w = point.function.weights
+        return float(point.function.coefficients.sum() if w is None else w[-1])
+
+    def weights(self, point: Point) -> Vector:
+        """Return w, shape (d,), without the penalised intercept."""
+        w = point.function.weights
+        if w is None:
+            w = self.engine_gram.weights(point.function.coefficients)
+        return w[: w.size - (self.intercept == "penalized")]
+
+    def shown_function(self, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return β, w and b as a Solution shows them, and why w is absent where it is."""
+        b, function = self.b(point), point.function
+        beta = point.beta if function.beta is None else function.beta
+        shown: dict[str, Any] = {"beta": self.data.scatter(beta), "intercept": b}
+        if self.intercept != "free":
+            shown["intercept_interval"] = (b, b)
+        if self.gram.factor is None:
+            return shown, {
+                "weights": f"{self.kernel!r} has no explicit features; f is written in beta"
+            }
+        return shown | {"weights": self.weights(point)}, {}
+
+    def decision_function(self, point: Point, X_new: Any) -> Vector:
+        """Return f(x) + b at new rows, about the mean of the rows where that keeps figures."""
+        b, data = self.b(point), self.data
+        if self.gram.factor is not None:
+            return self.plane(X_new, self.weights(point), b)
+        K = cross_gram(self.kernel, X_new, data.X, data.rows, data.n, data.feature_names)
+        return np.asarray(K @ point.function.coefficients + b)
+
+    def plane(self, X_new: Any, w: Vector, b: float) -> Vector:
+        """Return w'φ(x) + b at new rows."""
+        assert self.gram.factor is not None  # there are explicit features
+        X = read_new_features(X_new, self.data.X.shape[1], self.data.feature_names)
+        centre = self.gram.factor.mean(axis=0)
+        features = self.kernel.features(X)
+        return np.asarray((features - centre) @ w + (b + float(centre @ w)))
+
+
+def flat(value: Any) -> Vector | None:
+    """Return a cvxpy value as a vector in column order; its shape may be (), (1,) or (n,)."""
+    return None if value is None else np.ravel(np.asarray(value, dtype=np.float64), order="F")
+
+
+def given(value: Any) -> Vector:
+    """Return the value of a variable that has one."""
+    found = flat(value)
+    assert found is not None  # Formulation.read has checked every variable
+    return found
