@@ -1,6 +1,7 @@
 """Kernel machines as convex programs: primal, dual, and a proof of optimality."""
 
 from kernelqp import losses
+from kernelqp.ball import BallRisk
 from kernelqp.certificate import Candidate, Certificate, certify_candidate
 from kernelqp.certify import ModelCertificate, certify
 from kernelqp.check import assert_kkt, check_kkt
@@ -18,7 +19,12 @@ from kernelqp.kernel_algebra import exp, normalize, power_series
 from kernelqp.kernel_audit import KernelAudit
 from kernelqp.kernels import RBF, Laplacian, Linear, Polynomial, Precomputed, Sigmoid
 from kernelqp.kkt import KKTReport, dual_function, lagrangian
-from kernelqp.methods import HardMarginSVM, RegularizedLeastSquares, SoftMarginSVM
+from kernelqp.methods import (
+    ConstrainedRidge,
+    HardMarginSVM,
+    RegularizedLeastSquares,
+    SoftMarginSVM,
+)
 from kernelqp.problem_file import Problem, load_problem, problem_names
 from kernelqp.repaired import Repaired
 from kernelqp.risk import Function, Offset, RegularizedRisk
@@ -30,9 +36,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "RBF",
+    "BallRisk",
     "Candidate",
     "Certificate",
     "Comparison",
+    "ConstrainedRidge",
     "Formulation",
     "Function",
     "Gram",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kernelqp.constrained import ConstrainedFormulation
     from kernelqp.data import Data
     from kernelqp.fenchel import Program
-    from kernelqp.risk import Function, RegularizedRisk
+    from kernelqp.risk import Function
     from kernelqp.solution import Infeasible, Solution
 
 
@@ -66,23 +66,21 @@ class Page(Protocol):
     def method_at(self, parameters: Mapping[str, float]) -> Any:
         """Return the method with these parameter values."""
 
-    def risk(self, parameters: Mapping[str, float]) -> RegularizedRisk:
-        """Return the engine's problem at these parameter values."""
+    def risk(self, parameters: Mapping[str, float]) -> Any:
+        """Return the engine's problem at these parameter values: a RegularizedRisk or BallRisk."""
 
     def scale(self, parameters: Mapping[str, float]) -> float:
         """Return the page's value over the engine's, > 0."""
 
     def read(
-        self, risk: RegularizedRisk, values: Mapping[str, Any], multipliers: Mapping[str, Any]
+        self, risk: Any, values: Mapping[str, Any], multipliers: Mapping[str, Any]
     ) -> Candidate:
         """Return what the variables and multipliers claim, in the page's coordinates."""
 
-    def fill(self, risk: RegularizedRisk, point: Point) -> Written:
+    def fill(self, risk: Any, point: Point) -> Written:
         """Return the values of every variable and multiplier at a point."""
 
-    def attributes(
-        self, risk: RegularizedRisk, point: Point
-    ) -> tuple[dict[str, Any], dict[str, str]]:
+    def attributes(self, risk: Any, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
         """Return what a Solution shows of a point, and why other names are absent."""
 
     def decision_function(self, point: Point, X_new: Any) -> Matrix:
@@ -153,7 +151,7 @@ class Formulation:
         """The method at the current parameter values."""
         return self._page.method_at(self.parameter_values())
 
-    def risk(self) -> RegularizedRisk:
+    def risk(self) -> Any:
         """Return the engine's problem at the current parameter values."""
         return self._page.risk(self.parameter_values())
 
@@ -207,7 +205,7 @@ class Formulation:
 
         return certify_current(self, tol=tol)
 
-    def read(self, risk: RegularizedRisk) -> Candidate:
+    def read(self, risk: Any) -> Candidate:
         """Return what the current variables and multipliers claim.
 
         Raises

@@ -17,6 +17,7 @@ squares, MIT-CSAIL-TR-2007-025.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ import numpy as np
 import scipy.linalg
 
 from kernelqp.errors import ParameterError
+from kernelqp.roots import monotone_root
 
 if TYPE_CHECKING:
     from kernelqp._types import Matrix, Vector
@@ -146,6 +148,39 @@ class Spectrum:
         total = self.e[:, None] + lams
         kept = (self.e[:, None] > smallest) | (lams > 0)
         return np.divide(1.0, total, out=np.zeros_like(total), where=kept)
+
+    def solved(self, lam: float) -> Vector:
+        """Return z/(e + λ), shape (k,)."""
+        return np.asarray(self.inverse(np.array([lam]))[:, 0] * self.z)
+
+    def weights_at(self, lam: float) -> Vector:
+        """Return σ z/(e + λ), shape (k,): w in the basis ``right``."""
+        return np.asarray(np.sqrt(self.e) * self.solved(lam))
+
+    def residuals(self, lam: float) -> Vector:
+        """Return √S r at λ, shape (n,); λ may be infinite."""
+        inverse = self.inverse(np.array([lam]))[:, 0]
+        kept = np.where(inverse > 0, lam * inverse, 1.0) if math.isfinite(lam) else 1.0
+        return np.asarray(self.U @ (kept * self.z) + self.outside)
+
+    def length(self, lam: float) -> float:
+        """Return ‖f_λ‖."""
+        return float(np.linalg.norm(self.weights_at(lam)))
+
+    def lam_of_length(self, radius: float) -> float:
+        """Return the λ >= 0 with ‖f_λ‖ = R: 0 where ‖f_0‖ <= R, infinite for R = 0."""
+        if self.length(0.0) <= radius:
+            return 0.0
+        if radius == 0.0:
+            return math.inf
+        scale = float(self.e.max(initial=0.0)) or 1.0
+        # 1/‖f_λ‖ is nearly linear in λ (Moré & Sorensen), so that secants find its root
+        return max(monotone_root(lambda t: self._excess(t, radius), 0.0, scale), 0.0)
+
+    def _excess(self, lam: float, radius: float) -> float:
+        """Return 1/‖f_λ‖ − 1/R, growing with λ; that of 0 for λ < 0."""
+        length = self.length(max(lam, 0.0))
+        return (1.0 / length if length > 0 else math.inf) - 1.0 / radius
 
 
 def ridge_path(

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelqp.ball import BallRisk
 from kernelqp.errors import NotCertified, Status
+from kernelqp.risk import RegularizedRisk
 from kernelqp.support import SETTLED, Support, find_support, intercept_interval
 
 if TYPE_CHECKING:
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
     from kernelqp.certificate import Verdict
     from kernelqp.formulation import Formulation, Point
     from kernelqp.lagrange_bound import Conflict
-    from kernelqp.risk import RegularizedRisk
     from kernelqp.separation import SeparationProof
 
 
@@ -80,7 +81,7 @@ class Solution:
     def build(
         cls,
         formulation: Formulation,
-        risk: RegularizedRisk,
+        risk: RegularizedRisk | BallRisk,
         verdict: Verdict,
         point: Point,
         status: Status,
@@ -90,12 +91,13 @@ class Solution:
         """Collect what the page shows of a point, in the caller's rows."""
         page = formulation.page
         shown, absent = page.attributes(risk, point)
-        found = _support(risk.centred, verdict)
-        if found is None:
+        if isinstance(risk, BallRisk):
+            absent["support"] = "in a ball no multiplier has a margin to be compared with"
+        elif (found := _support(risk.centred, verdict)) is None:
             absent["support"] = "this loss has no bounds or kinks that rows could sit at"
         else:
             shown["support"] = _callers(page.data, found)
-        if risk.offset.is_intercept:
+        if isinstance(risk, RegularizedRisk) and risk.offset.is_intercept:
             shift = float(point.theta[0] - verdict.theta[0])
             low, high = intercept_interval(risk.centred, verdict.dual, verdict.theta)
             b = float(point.theta[0])  # optimal for f as it is, whatever rounding β carries
@@ -195,6 +197,18 @@ class Solution:
         """The rows by role: support vectors, elbow, left, right, undecided."""
         support: Support = self._show("support")
         return support
+
+    @property
+    def multiplier(self) -> float:
+        """μ of the ball ‖f‖ <= R, >= 0: how fast the optimum falls as R grows."""
+        multiplier: float = self._show("multiplier")
+        return multiplier
+
+    @property
+    def lam(self) -> float:
+        """λ of the ridge regression with the same solution: μ/(2 R), infinite for R = 0."""
+        lam: float = self._show("lam")
+        return lam
 
     @property
     def kkt(self) -> Any:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import cvxpy as cp
 import numpy as np
 
+from kernelqp.ball import BallRisk
+from kernelqp.ball_solve import certify_page, solve_on_page
 from kernelqp.certificate import Candidate, Verdict, certify_candidate, complete
 from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
 from kernelqp.formulation import Formulation, Point
@@ -60,6 +62,8 @@ def solve_formulation(
     started = time.perf_counter()
     check_tol(tol)
     risk = formulation.risk()
+    if isinstance(risk, BallRisk):
+        return solve_on_page(formulation, risk, solver, tol, options)
     runs = Runs(formulation, risk, tol, options, lenient=solver == "auto")
     solvers = choose_solvers(risk.centred, solver)
     for attempt in attempts(risk.centred, formulation.side, solvers, tol, options):
@@ -233,6 +237,8 @@ def certify_current(formulation: Formulation, tol: float) -> Solution:
     started = time.perf_counter()
     check_tol(tol)
     risk = formulation.risk()
+    if isinstance(risk, BallRisk):
+        return certify_page(formulation, risk, tol)
     claimed = formulation.read(risk)
     function, theta = claimed.function, claimed.theta
     if function is None:
