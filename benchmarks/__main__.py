@@ -2,13 +2,14 @@
 
 import sys
 
-from benchmarks import auto_solver, certify_cost, memory, own_share, solver_matrix
+from benchmarks import auto_solver, certify_cost, memory, own_share, ridge_path, solver_matrix
 
 ALL = {
     "own_share": own_share,
     "auto_solver": auto_solver,
     "memory": memory,
     "certify_cost": certify_cost,
+    "ridge_path": ridge_path,
     "solver_matrix": solver_matrix,
 }
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernelqp.data import EPS
+from kernelqp.arrays import EPS
 from kernelqp.errors import ParameterError
 from kernelqp.gram import Gram, check_finite
 

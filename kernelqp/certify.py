@@ -17,6 +17,7 @@ from kernelqp.certificate import (
     relative_gap,
     rounding_of_bounds,
 )
+from kernelqp.columns import largest
 from kernelqp.progress import Progress
 from kernelqp.repair import lower_bound
 from kernelqp.solve import check_tol
@@ -216,6 +217,6 @@ def _up(value: float) -> str:
 def _remedy(reading: Reading) -> str:
     """Return what to do, with the size of the features where it is out of hand."""
     factor = reading.risk.gram.factor
-    largest = float(np.abs(factor).max(initial=0.0)) if factor is not None else math.nan
+    size = largest(factor) if factor is not None else math.nan
     words = " or ".join(reading.remedies)
-    return f"{words} (max |x| is {largest:.3g})" if largest > 100 and "scale" in words else words
+    return f"{words} (max |x| is {size:.3g})" if size > 100 and "scale" in words else words

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelqp.columns import dense
 from kernelqp.errors import InputError
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _same_problem(a: Solution, b: Solution) -> bool:
     if left is None or right is None:
         return a.method is b.method
     pairs = ((left.X, right.X), (left.targets, right.targets), (left.weights, right.weights))
-    return a.method == b.method and all(np.array_equal(x, z) for x, z in pairs)
+    return a.method == b.method and all(np.array_equal(dense(x), dense(z)) for x, z in pairs)
 
 
 def _close(vectors: list[Vector], tol: float, unit: float = 0.0) -> bool:

@@ -16,6 +16,7 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.reductions.solution import Solution as CvxpySolution
 
+from kernelqp.columns import dense
 from kernelqp.errors import InputError, SolverFailed, Status
 from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation, Point
@@ -241,7 +242,7 @@ class Scaled:
         name = "w" if "w" in page.variables else "beta"
         self.outer, self.b = page.variables[name], page.variables.get("b")
         self.gain = gain_of(risk.centred, in_weights=name == "w")
-        rows = np.asarray(risk.gram.factor if name == "w" else risk.gram.dense_matrix())
+        rows = dense(risk.gram.factor if name == "w" else risk.gram.dense_matrix())
         self.rows, self.free = rows, risk.offset.is_intercept
         self.inner, self.about = cp.Variable(self.outer.shape, name=name), cp.Variable(name="b")
         self.mean = self.gain * rows.mean(axis=0)

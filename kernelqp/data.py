@@ -11,14 +11,23 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from kernelqp._types import Indices, Matrix, Vector
+from kernelqp.arrays import (
+    EPS,
+    as_array,
+    check_finite,
+    column,
+    freeze,
+    precision_of,
+    real_numbers,
+    sparse_rows,
+    stays_sparse,
+)
 from kernelqp.errors import DataError, ParameterError
 
 ClassWeight = Mapping[Any, float] | str | None
-EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +48,7 @@ class Labels:
     signs: Vector
 
     def __post_init__(self) -> None:
-        _freeze(self.classes, self.signs)
+        freeze(self.classes, self.signs)
 
     def decode(self, f: Vector) -> NDArray[Any]:
         """Original labels of decision values `f`; see `decode`."""
@@ -80,7 +89,7 @@ class Data:
     precision: float = EPS
 
     def __post_init__(self) -> None:
-        _freeze(self.X, self.targets, self.weights, self.rows)
+        freeze(self.X, self.targets, self.weights, self.rows)
 
     def scatter(self, values: Vector, fill: float = 0.0) -> Vector:
         """Put one value per row in use at the caller's rows, `fill` elsewhere; shape (n,)."""
@@ -89,11 +98,14 @@ class Data:
         return out
 
 
-def read_features(X: object, *, name: str = "X") -> tuple[Matrix, tuple[str, ...] | None]:
+def read_features(
+    X: object, *, name: str = "X", keep_sparse: bool = False
+) -> tuple[Matrix, tuple[str, ...] | None]:
     """Read X as a new C-contiguous float64 matrix, shape (n, d), with its column names.
 
     Lists, NumPy arrays of any real dtype and layout, DataFrames and scipy sparse matrices are
-    accepted; sparse ones are made dense. Column names are those of a DataFrame if all are strings.
+    accepted. Sparse ones are made dense, unless `keep_sparse` and they are large and mostly zeros:
+    then a CSR array is returned. Column names are those of a DataFrame if all are strings.
 
     Raises
     ------
@@ -106,7 +118,9 @@ def read_features(X: object, *, name: str = "X") -> tuple[Matrix, tuple[str, ...
     (array([[200.],
            [100.]]), None)
     """
-    values = _real(X, name)
+    if keep_sparse and stays_sparse(X):
+        return sparse_rows(X, name), None
+    values = real_numbers(X, name)
     if values.ndim != 2:
         raise DataError(
             f"{name} must be 2-D; got shape {values.shape}: use {name}.reshape(-1, 1) for one "
@@ -114,17 +128,19 @@ def read_features(X: object, *, name: str = "X") -> tuple[Matrix, tuple[str, ...
         )
     if values.size == 0:
         raise DataError(f"{name} is empty: got shape {values.shape}, wanted rows and features")
-    _check_finite(values, name)
+    check_finite(values, name)
     columns = tuple(getattr(X, "columns", ()))
     return values, columns if columns and all(isinstance(c, str) for c in columns) else None
 
 
-def read_new_features(X: object, d: int, feature_names: tuple[str, ...] | None = None) -> Matrix:
+def read_new_features(
+    X: object, d: int, feature_names: tuple[str, ...] | None = None, *, keep_sparse: bool = False
+) -> Matrix:
     """Read X to predict on: `d` features, and the same column names when both sides have them.
 
     Raises DataError as `read_features`, and if the features are not those of the fit.
     """
-    values, names = read_features(X)
+    values, names = read_features(X, keep_sparse=keep_sparse)
     if values.shape[1] != d:
         raise DataError(f"X has {values.shape[1]} features, the model was fitted on {d}")
     if names is not None and feature_names is not None and names != feature_names:
@@ -169,8 +185,8 @@ def read_targets(y: object) -> Vector:
 
     Raises DataError if y is anything else.
     """
-    values = _column(_real(y, "y"), "y")
-    _check_finite(values, "y")
+    values = column(real_numbers(y, "y"), "y")
+    check_finite(values, "y")
     return values
 
 
@@ -181,11 +197,11 @@ def read_weights(sample_weight: object, n: int) -> Vector:
     """
     if sample_weight is None:
         return np.ones(n)
-    values, name = _real(sample_weight, "sample_weight"), "sample_weight"
+    values, name = real_numbers(sample_weight, "sample_weight"), "sample_weight"
     if values.shape not in {(n,), (n, 1)}:
         raise DataError(f"{name} must have shape ({n},), one for each y; got {values.shape}")
     values = values.ravel()
-    _check_finite(values, name)
+    check_finite(values, name)
     if (values < 0).any():
         row = int(np.argmax(values < 0))
         found = f"{float(values[row])!r} at row {row}"
@@ -231,8 +247,11 @@ def classification_data(
     sample_weight: object = None,
     class_weight: ClassWeight = None,
     square: bool = False,
+    keep_sparse: bool = False,
 ) -> Data:
     """Read data of two classes; `square=True` when X is a precomputed kernel matrix.
+
+    `keep_sparse=True` leaves a large X that is mostly zeros a CSR array.
 
     Raises
     ------
@@ -248,11 +267,15 @@ def classification_data(
     labels = read_labels(y)
     weights = read_weights(sample_weight, len(labels.signs))
     weights = weights * class_weights(class_weight, labels, weights)
-    return _rows_in_use(X, labels.signs, weights, square, labels.classes)
+    return _rows_in_use(X, labels.signs, weights, square, labels.classes, keep_sparse)
 
 
 def regression_data(
-    X: object, y: object, sample_weight: object = None, square: bool = False
+    X: object,
+    y: object,
+    sample_weight: object = None,
+    square: bool = False,
+    keep_sparse: bool = False,
 ) -> Data:
     """Read data with real targets; `square=True` when X is a precomputed kernel matrix.
 
@@ -260,19 +283,24 @@ def regression_data(
     """
     targets = read_targets(y)
     weights = read_weights(sample_weight, len(targets))
-    return _rows_in_use(X, targets, weights, square)
+    return _rows_in_use(X, targets, weights, square, None, keep_sparse)
 
 
 def _rows_in_use(
-    X: object, targets: Vector, weights: Vector, square: bool, classes: NDArray[Any] | None = None
+    X: object,
+    targets: Vector,
+    weights: Vector,
+    square: bool,
+    classes: NDArray[Any] | None,
+    keep_sparse: bool,
 ) -> Data:
     """Read X, or the kernel matrix K, and drop the rows (of K also the columns) of weight 0."""
     name, n = "K" if square else "X", len(targets)
-    values, names = read_features(X, name=name)
+    values, names = read_features(X, name=name, keep_sparse=keep_sparse)
     if square and values.shape[0] != values.shape[1]:
         raise DataError(f"K (precomputed kernel) must have shape (n, n); got {values.shape}")
-    if len(values) != n:
-        raise DataError(f"{name} has {len(values)} rows, y has {n}: give one target per row")
+    if values.shape[0] != n:
+        raise DataError(f"{name} has {values.shape[0]} rows, y has {n}: give one target per row")
     rows = np.flatnonzero(weights)
     if len(rows) < n:
         values = values[np.ix_(rows, rows)] if square else values[rows]
@@ -281,69 +309,11 @@ def _rows_in_use(
     return Data(values, targets[rows], weights[rows], rows, n, classes, names, precision)
 
 
-def precision_of(raw: object) -> float:
-    """Return the unit roundoff of numbers as they come, at least that of float64."""
-    dtype = np.dtype(raw.dtype if hasattr(raw, "dtype") else np.asarray(raw).dtype)
-    return max(EPS, float(np.finfo(dtype).eps)) if dtype.kind == "f" else EPS
-
-
-def _freeze(*arrays: NDArray[Any]) -> None:
-    for array in arrays:
-        array.setflags(write=False)
-
-
-def _array(raw: Any, name: str) -> NDArray[Any]:
-    """Any array-like as an ndarray; sparse ones dense."""
-    if scipy.sparse.issparse(raw):
-        return np.asarray(raw.toarray())
-    if np.ma.is_masked(raw):
-        raise DataError(f"{name} has masked entries: fill or drop them")
-    try:
-        return np.asarray(raw)
-    except ValueError as error:
-        raise DataError(f"{name} is not a rectangular array: {error}") from error
-
-
-def _real(raw: object, name: str) -> NDArray[np.float64]:
-    """Return a new C-contiguous float64 copy; text, dates and complex numbers are refused."""
-    array = _array(raw, name)
-    text = array.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in array.flat)
-    if array.dtype.kind not in "biufO" or text:
-        found = "text" if text else f"dtype {array.dtype}"
-        raise DataError(f"{name} must hold real numbers; got {found}: convert it first")
-    try:
-        with np.errstate(all="ignore"):
-            return np.array(array, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        raise DataError(f"{name} must hold real numbers: {error}") from error
-
-
-def _check_finite(values: NDArray[np.float64], name: str) -> None:
-    bad = ~np.isfinite(values)
-    if bad.any():
-        at = np.unravel_index(int(np.argmax(bad)), values.shape)
-        where = ", ".join(f"{axis} {i}" for axis, i in zip(("row", "column"), at, strict=False))
-        raise DataError(
-            f"{name} must be finite; got {float(values[at])!r} at {where}: "
-            "drop such rows or fill the value in"
-        )
-
-
-def _column(values: NDArray[Any], name: str) -> NDArray[Any]:
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.ndim != 1:
-        raise DataError(f"{name} must have shape (n,) or (n, 1); got shape {values.shape}")
-    if values.size == 0:
-        raise DataError(f"{name} is empty")
-    return values
-
-
 def _label_values(y: object) -> NDArray[Any]:
     """One column of labels with no missing value, all text or none."""
     listed = not hasattr(y, "dtype") and not hasattr(y, "to_numpy")
     # np.asarray([1, "a"]) is text in silence, so lists go through objects
-    values = _column(_array(np.array(y, dtype=object) if listed else y, "y"), "y")
+    values = column(as_array(np.array(y, dtype=object) if listed else y, "y"), "y")
     if values.dtype.kind == "O":
         values = _from_objects(values, listed)
     kind = values.dtype.kind
@@ -363,7 +333,7 @@ def _from_objects(values: NDArray[Any], listed: bool) -> NDArray[Any]:
     text = {(isinstance(item, str), isinstance(item, bytes)) for item in items}
     if len(text) > 1:
         raise DataError("y mixes text and other values: use labels of one type")
-    return _array(items, "y") if listed or text == {(False, False)} else values
+    return as_array(items, "y") if listed or text == {(False, False)} else values
 
 
 def _is_missing(item: object) -> bool:

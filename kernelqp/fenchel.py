@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import cvxpy as cp
+import scipy.sparse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,7 @@ def constant(matrix: Matrix) -> cp.Constant:
 
     cvxpy copies an array, lest its owner change it, and takes a buffer as it is.
     """
-    if matrix.flags.writeable:
+    if scipy.sparse.issparse(matrix) or matrix.flags.writeable:
         return cp.Constant(matrix)
     return cp.Constant(memoryview(matrix))  # type: ignore[arg-type]  # arrays are buffers
 

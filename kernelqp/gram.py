@@ -12,9 +12,12 @@ from typing import cast
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 
 from kernelqp._types import Indices, Matrix, Vector
-from kernelqp.data import EPS, precision_of, read_features
+from kernelqp.arrays import EPS, precision_of
+from kernelqp.columns import dense, row_norms2, side_by_side
+from kernelqp.data import read_features
 from kernelqp.errors import KernelError, ParameterError
 from kernelqp.kernels import Kernel
 from kernelqp.repaired import Repaired, is_precomputed
@@ -104,7 +107,7 @@ class Gram:
     @classmethod
     def from_factor(cls, F: object) -> "Gram":
         """Gram K = F F' of a copy of the features F, shape (n, r)."""
-        return cls._checked_factor(read_features(F, name="F")[0], "F")
+        return cls._checked_factor(read_features(F, name="F", keep_sparse=True)[0], "F")
 
     @classmethod
     def _checked_factor(cls, F: Matrix, name: str) -> "Gram":
@@ -147,7 +150,12 @@ class Gram:
     @property
     def n(self) -> int:
         """Number of rows."""
-        return len(self._array)
+        return int(self._array.shape[0])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether F is a sparse array, which stays as it is: it is not centred."""
+        return bool(scipy.sparse.issparse(self.factor))
 
     @property
     def inputs(self) -> Matrix:
@@ -195,7 +203,7 @@ class Gram:
         """K_ii, shape (n,)."""
         if self.factor is None:
             return _read_only(np.diagonal(self._array).copy())
-        return _read_only(np.einsum("ij,ij->i", self.factor, self.factor))
+        return _read_only(row_norms2(self.factor))
 
     @property
     def mean_diagonal(self) -> float:
@@ -211,7 +219,7 @@ class Gram:
         if self.factor is None:
             return _read_only(absolute_row_sums(self._array))
         with np.errstate(all="ignore"):
-            norms = np.linalg.norm(self.factor, axis=1)
+            norms = np.sqrt(row_norms2(self.factor))
             return _read_only(norms * norms.sum())
 
     def submatrix(self, rows: Indices, cols: Indices | None = None) -> Matrix:
@@ -219,11 +227,11 @@ class Gram:
         cols = rows if cols is None else cols
         if self.factor is None:
             return self._array[np.ix_(rows, cols)]
-        return self.factor[rows] @ self.factor[cols].T
+        return dense(self.factor[rows] @ self.factor[cols].T)
 
     def dense_matrix(self) -> Matrix:
         """K, shape (n, n); for a factor F F' is formed at each call."""
-        return self._array if self.factor is None else self.factor @ self.factor.T
+        return self._array if self.factor is None else dense(self.factor @ self.factor.T)
 
     def centred(self) -> "Gram":
         """H K H with H = I - 11'/n; kept after the first call.
@@ -235,6 +243,8 @@ class Gram:
 
     @cached_property
     def _centred(self) -> "Gram":
+        if self.is_sparse:
+            raise KernelError("centring fills a sparse factor: make X dense")
         centre = _centred_dense if self.factor is None else _centred_rows
         return self._with(centre(self._array))
 
@@ -250,7 +260,7 @@ class Gram:
             raise ParameterError(f"c must be finite and >= 0; got {c!r}")
         if self.factor is None:
             return self._with(self._array + c)
-        return self._with(np.column_stack([self.factor, np.full(self.n, np.sqrt(c))]))
+        return self._with(side_by_side(self.factor, np.full((self.n, 1), np.sqrt(c))))
 
     def thin_factor(self) -> Matrix:
         """F, shape (n, r), with K = F F' to rounding; kept after the first call.
@@ -276,6 +286,8 @@ class Gram:
 
 
 def _read_only(array: Matrix) -> Matrix:
+    if scipy.sparse.issparse(array):
+        return array
     array = array.view()
     array.setflags(write=False)
     return array

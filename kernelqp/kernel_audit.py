@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import scipy.linalg
 
-from kernelqp.data import EPS, precision_of, read_features
+from kernelqp.arrays import EPS, precision_of
+from kernelqp.data import read_features
 from kernelqp.errors import DataError, KernelError
 from kernelqp.gram import absolute_row_sums
 from kernelqp.repaired import Repaired, is_precomputed

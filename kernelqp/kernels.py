@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
+import scipy.sparse
 from scipy.spatial.distance import cdist
 
 from kernelqp._types import Matrix, Vector
@@ -115,8 +116,8 @@ class Linear(Kernel):
         return cast("Vector", np.einsum("ij,ij->i", X, X))
 
     def features(self, X: Matrix) -> Matrix:
-        """X itself."""
-        return points(X)
+        """X itself, sparse where it is."""
+        return X if scipy.sparse.issparse(X) else points(X)
 
 
 class _Scaled(Kernel, Protocol):

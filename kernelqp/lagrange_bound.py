@@ -24,6 +24,7 @@ import scipy.linalg
 from cvxpy.atoms.elementwise.elementwise import Elementwise
 from scipy.sparse import issparse
 
+from kernelqp.columns import dense
 from kernelqp.errors import SolverFailed
 from kernelqp.kkt.lagrangian import flat, lagrangian
 from kernelqp.repair import EPS, domain_of, feasible, settle
@@ -238,7 +239,7 @@ def _length2(risk: RegularizedRisk, beta: Vector, a: Vector, *, in_weights: bool
     """Return ‖f_β − a‖²; infinite where a is no function of the kernel's span."""
     if in_weights:
         return float(np.sum((risk.gram.weights(beta) - a) ** 2))
-    factor = risk.gram.thin_factor()  # K = F F', so a = K t = F (F't) and ‖a‖ = ‖F't‖
+    factor = dense(risk.gram.thin_factor())  # K = F F', so a = K t = F (F't) and ‖a‖ = ‖F't‖
     inner = scipy.linalg.lstsq(factor, a)[0]
     if np.linalg.norm(factor @ inner - a) > 1e-9 * np.linalg.norm(a):
         return math.inf

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 from scipy.sparse.linalg import LinearOperator, cg
 
+from kernelqp.columns import dense, side_by_side, weighted_rows
 from kernelqp.repair import best_offset, domain_of, settle
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def newton_primal(
     assert function.weights is not None
     assert risk.gram.factor is not None  # weights belong to a factor
     w = function.weights
-    design = np.hstack([risk.gram.factor, risk.offset.basis])
+    design = side_by_side(risk.gram.factor, risk.offset.basis)
     penalty = np.r_[np.ones(w.size), np.zeros(theta.size)]
     starts = [np.r_[w, theta], np.zeros(w.size + theta.size)]
     x = min(starts, key=lambda start: _value(risk, start, w.size))  # far out the Hessian is flat
@@ -65,7 +66,7 @@ def newton_step(design: Matrix, weights: Vector, penalty: Vector, gradient: Vect
         size = (penalty.size, penalty.size)
         hessian = LinearOperator(size, lambda x: design.T @ (weights * (design @ x)) + penalty * x)
         return np.asarray(cg(hessian, gradient, rtol=1e-3, maxiter=200)[0])
-    hessian = (design.T * weights) @ design
+    hessian = dense(design.T @ weighted_rows(design, weights))
     hessian[np.diag_indices(penalty.size)] += penalty
     try:
         return np.asarray(cho_solve(cho_factor(hessian, check_finite=False), gradient))

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg
 
+from kernelqp.columns import dense
 from kernelqp.errors import ParameterError
 from kernelqp.roots import monotone_root
 
@@ -124,20 +125,23 @@ class Spectrum:
         """Decompose the kernel on the rows in use."""
         root, n = np.sqrt(s), y.size
         q = root / np.sqrt(s.sum()) if free else np.zeros(n)
-        gram = gram.centred() if free else gram
+        gram = gram.centred() if free and not gram.is_sparse else gram
         target = root * y
         target = target - q * (q @ target)
         if gram.factor is not None:
-            A = root[:, None] * gram.factor
+            A = root[:, None] * dense(gram.factor)
             U, sigma, right = scipy.linalg.svd(
                 A - np.outer(q, q @ A), full_matrices=False, check_finite=False
             )
             e, V = sigma**2, right.T
         else:
-            K = root[:, None] * gram.dense_matrix() * root
-            side = K @ q
-            K += np.outer(q, (q @ side) * q - side) - np.outer(side, q)
-            e, U = scipy.linalg.eigh(K, driver="evd", overwrite_a=True, check_finite=False)
+            K = root[:, None] * gram.dense_matrix()
+            K *= root
+            if free:
+                side = K @ q
+                K += np.outer(q, (q @ side) * q - side) - np.outer(side, q)
+            # .T is in the order that LAPACK overwrites without a copy
+            e, U = scipy.linalg.eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
             V = None
         e, z = np.maximum(e, 0.0), U.T @ target
         return cls(U, e, z, target - U @ z, q**2, V)
@@ -205,8 +209,10 @@ def ridge_path(
     squares = (scaled**2).sum(axis=0)
     spare = np.where(y.size - df > 1e-9 * y.size, y.size - df, np.nan)
     coefficients, weights = _coefficients(spectrum, inverse, scaled, root, lams)
-    fitted = gram.matvec(coefficients) if weights is None else gram.inputs @ weights
-    b = s @ (y[:, None] - fitted) / s.sum() if free else np.zeros(lams.size)
+    b = np.zeros(lams.size)
+    if free:
+        fitted = gram.matvec(coefficients) if weights is None else gram.inputs @ weights
+        b = s @ (y[:, None] - fitted) / s.sum()
     penalty = (shrunk * kept * z**2).sum(axis=0)  # λ ‖f‖²
     return RidgePath(
         lams=lams,
@@ -228,8 +234,9 @@ def _coefficients(
 ) -> tuple[Matrix, Matrix | None]:
     """Return β (n, L) and w (r, L): β = s r/λ, and U z/e for λ = 0."""
     solved = inverse * spectrum.z[:, None]
-    without = root[:, None] * (spectrum.U @ solved)
-    beta = np.where(lams > 0, root[:, None] * scaled / np.where(lams > 0, lams, 1.0), without)
+    beta = root[:, None] * scaled / np.where(lams > 0, lams, 1.0)
+    if not lams.all():
+        beta = np.where(lams > 0, beta, root[:, None] * (spectrum.U @ solved))
     if spectrum.right is None:
         return beta, None
     return beta, spectrum.right @ (np.sqrt(spectrum.e)[:, None] * solved)

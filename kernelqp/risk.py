@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg
 
+from kernelqp.columns import dense
 from kernelqp.errors import DataError, InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -203,9 +204,14 @@ class RegularizedRisk:
         agree; what changes is θ, by the mean. Distances between rows are what is left, which
         keeps every figure when the features stand far from the origin.
         """
-        if self.offset.free_constant is None:
+        if self.centring is None:
             return self
         return replace(self, gram=self.gram.centred())
+
+    @property
+    def centring(self) -> Vector | None:
+        """The θ of the constant that :attr:`centred` moves f by; a sparse factor stays as it is."""
+        return None if self.gram.is_sparse else self.offset.free_constant
 
     def function(self, beta: Vector | None = None, weights: Vector | None = None) -> Function:
         """Return f = Σ β_j k(x_j, ·), or f = w'φ for explicit features."""
@@ -225,8 +231,7 @@ class RegularizedRisk:
         """Return an f in weights as Σ β_j k(x_j, ·), β of least norm; what no β gives is lost."""
         if function.weights is None:
             return function
-        assert self.gram.factor is not None  # only a factor has weights
-        return self.function(scipy.linalg.lstsq(self.gram.factor.T, function.weights)[0])
+        return self.function(scipy.linalg.lstsq(dense(self.gram.inputs).T, function.weights)[0])
 
     def to_centred(self, function: Function, theta: Vector) -> tuple[Function, Vector]:
         """Return (f, θ) of this problem as the point of :attr:`centred` with the same predictions.
@@ -234,7 +239,7 @@ class RegularizedRisk:
         An f written in a β that is not balanced is kept by its values and its norm: it is no
         Σ β_j k_centred(x_j, ·).
         """
-        constant = self.offset.free_constant
+        constant = self.centring
         if constant is None:
             return function, theta
         mean = float(function.values.mean())
@@ -246,7 +251,7 @@ class RegularizedRisk:
 
     def from_centred(self, function: Function, theta: Vector) -> tuple[Function, Vector]:
         """Return a point of :attr:`centred`, in β or weights, as a point of this problem."""
-        constant = self.offset.free_constant
+        constant = self.centring
         if constant is None:
             return function, theta
         moved = self.function(beta=function.beta, weights=function.weights)

@@ -16,6 +16,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.class_weight import compute_class_weight
 
 from kernelqp.certificate import Candidate
+from kernelqp.columns import side_by_side
 from kernelqp.foreign.reading import Reading, Rows, fitted, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
@@ -55,9 +56,10 @@ def linear_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
     ``intercept`` is "free", "none", or the t of a penalised one: the weight of a constant feature
     t, so that the penalty is (b/t)²/2.
     """
-    n = len(rows.X)
+    n = int(rows.X.shape[0])
     penalised = not isinstance(intercept, str)
-    features = np.column_stack([rows.X, np.full(n, intercept)]) if penalised else rows.X
+    column = np.full((n, 1), intercept) if penalised else np.zeros((n, 0))
+    features = side_by_side(rows.X, column) if penalised else rows.X
     weights = np.r_[w, b / float(intercept)] if penalised else w
     offset = Offset.free(n) if intercept == "free" else Offset.none(n)
     risk = RegularizedRisk(Gram.from_factor(features), targets, costs, loss, offset)
@@ -124,7 +126,7 @@ def classifier_readings(  # noqa: PLR0913, PLR0917  # every argument is a part o
 ) -> list[Reading]:
     """Return one reading for each row of ``coef_``."""
     coefficients = np.atleast_2d(fitted(model, "coef_"))
-    rows = Rows.read(model, X, sample_weight)
+    rows = Rows.read(model, X, sample_weight, keep_sparse=True)
     labels = rows.labels(model, y)
     if isinstance(model, SGDClassifier):  # it counts every row, of weight 0 too
         everyone = np.searchsorted(np.asarray(model.classes_), np.ravel(np.asarray(y)))
@@ -214,7 +216,7 @@ def read_sgd(model: SGDClassifier, X: Any, y: Any, sample_weight: Any) -> list[R
 @read.register(LinearSVR)
 def read_linear_svr(model: LinearSVR, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """LinearSVR: 1/2 ‖w‖² + (b/t)²/2 + C Σ s max(0, |r| − ε), squared if asked."""
-    w, rows = np.ravel(fitted(model, "coef_")), Rows.read(model, X, sample_weight)
+    w, rows = np.ravel(fitted(model, "coef_")), Rows.read(model, X, sample_weight, keep_sparse=True)
     squared = model.loss == "squared_epsilon_insensitive"
     kind = SquaredEpsilonInsensitive if squared else EpsilonInsensitive
     t = liblinear_intercept(model)
@@ -243,7 +245,7 @@ def read_ridge(model: Ridge, X: Any, y: Any, sample_weight: Any) -> list[Reading
     """Ridge: Σ s r² + alpha ‖w‖², the intercept free."""
     w, rows = (
         np.asarray(fitted(model, "coef_"), dtype=np.float64),
-        Rows.read(model, X, sample_weight),
+        Rows.read(model, X, sample_weight, keep_sparse=True),
     )
     if np.ndim(w) > 1 and len(w) > 1:
         raise refuse(model, f"it has {len(w)} targets; certify one at a time")

@@ -61,15 +61,15 @@ class Rows:
     n: int
 
     @classmethod
-    def read(cls, model: Any, X: Any, sample_weight: Any) -> Rows:
-        """Read X as the model knows it, and the weights.
+    def read(cls, model: Any, X: Any, sample_weight: Any, *, keep_sparse: bool = False) -> Rows:
+        """Read X as the model knows it, and the weights; a sparse X stays so if asked.
 
         Raises
         ------
         InputError
             If X has other features than the model was fitted on.
         """
-        values, names = read_features(X)
+        values, names = read_features(X, keep_sparse=keep_sparse)
         known = getattr(model, "feature_names_in_", None)
         if known is not None and names is not None and list(known) != list(names):
             raise DataError(
@@ -82,9 +82,10 @@ class Rows:
                 f"X has {values.shape[1]} features, the model was fitted on {wanted}: "
                 f"pass the data of the fit"
             )
-        weights = read_weights(sample_weight, len(values))
+        n = int(values.shape[0])
+        weights = read_weights(sample_weight, n)
         index = np.flatnonzero(weights > 0)
-        return cls(values[index], weights[index], index, len(values))
+        return cls(values[index], weights[index], index, n)
 
     def targets(self, y: Any) -> Vector:
         """Return regression targets of the rows in use."""

@@ -50,7 +50,7 @@ class BallRidgePage(KernelPage):
             method,
             "auto" if residuals else form,
             FORMS,
-            lambda square: real_or_labels(X, y, sample_weight, square=square),
+            lambda square, sparse: real_or_labels(X, y, sample_weight, square, sparse),
         )
         return replace(page, stated_residuals=residuals)
 

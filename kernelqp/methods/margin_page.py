@@ -65,7 +65,9 @@ class MarginPage(KernelPage):
             method,
             form,
             ("weights", "coefficients") if power is not None else HARD_FORMS,
-            lambda square: classification_data(X, y, sample_weight, class_weight, square=square),
+            lambda square, sparse: classification_data(
+                X, y, sample_weight, class_weight, square, sparse and power is not None
+            ),
         )
         return replace(page, power=power)
 

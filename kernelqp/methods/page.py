@@ -18,6 +18,7 @@ from kernelqp.data import Data, read_new_features
 from kernelqp.errors import ParameterError
 from kernelqp.fenchel import constant, square_norm
 from kernelqp.gram import Gram
+from kernelqp.kernels import Linear
 from kernelqp.repaired import is_precomputed
 from kernelqp.risk import Offset
 
@@ -45,10 +46,13 @@ class KernelPage:
 
     @classmethod
     def read_rows(
-        cls, method: Any, form: str, allowed: tuple[str, ...], read: Callable[[bool], Data]
+        cls, method: Any, form: str, allowed: tuple[str, ...], read: Callable[[bool, bool], Data]
     ) -> Self:
-        """Read the rows by ``read(square)``, bind the kernel and settle the form."""
-        data = read(is_precomputed(method.kernel))
+        """Read the rows by ``read(square, keep_sparse)``, bind the kernel and settle the form.
+
+        Sparse features stay sparse for a linear kernel.
+        """
+        data = read(is_precomputed(method.kernel), isinstance(method.kernel, Linear))
         kernel = method.kernel.bind(data.X)
         gram = Gram.of(kernel, data.X, precision=data.precision)
         if form == "auto":
@@ -133,7 +137,8 @@ class KernelPage:
 
     def norm(self, variables: Mapping[str, cp.Variable]) -> cp.Expression:
         """Return ‖f‖, with b in it where penalised."""
-        f = variables["w"] if "w" in variables else self.gram.thin_factor().T @ variables["beta"]
+        factor = constant(self.gram.thin_factor().T)
+        f = variables["w"] if "w" in variables else factor @ variables["beta"]
         return cp.norm(cp.hstack([f, variables["b"]]) if self.intercept == "penalized" else f)
 
     # --- the map -----------------------------------------------------------------------------
@@ -184,9 +189,14 @@ class KernelPage:
     def plane(self, X_new: Any, w: Vector, b: float) -> Vector:
         """Return w'φ(x) + b at new rows."""
         assert self.gram.factor is not None  # there are explicit features
-        X = read_new_features(X_new, self.data.X.shape[1], self.data.feature_names)
+        sparse = self.gram.is_sparse
+        X = read_new_features(
+            X_new, self.data.X.shape[1], self.data.feature_names, keep_sparse=sparse
+        )
+        features: Any = self.kernel.features(X)
+        if sparse:
+            return np.asarray(features @ w + b)
         centre = self.gram.factor.mean(axis=0)
-        features = self.kernel.features(X)
         return np.asarray((features - centre) @ w + (b + float(centre @ w)))
 
 

@@ -29,12 +29,12 @@ NO_MARGIN = "a regression has no margin"
 ABSENT = dict.fromkeys(("slack", "geometric_margin", "distances"), NO_MARGIN)
 
 
-def real_or_labels(X: Any, y: Any, sample_weight: Any, *, square: bool) -> Data:
+def real_or_labels(X: Any, y: Any, sample_weight: Any, square: bool, keep_sparse: bool) -> Data:
     """Read real targets, or two labels that are text or booleans as −1 and +1."""
     kinds = {type(v) for v in np.ravel(np.asarray(y, dtype=object))}
     if kinds and all(issubclass(kind, str | bytes | bool | np.bool_) for kind in kinds):
-        return classification_data(X, y, sample_weight, square=square)
-    return regression_data(X, y, sample_weight, square=square)
+        return classification_data(X, y, sample_weight, None, square, keep_sparse)
+    return regression_data(X, y, sample_weight, square, keep_sparse)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class LeastSquaresPage(KernelPage):
             method,
             form,
             ("weights", "coefficients"),
-            lambda square: real_or_labels(X, y, sample_weight, square=square),
+            lambda square, sparse: real_or_labels(X, y, sample_weight, square, sparse),
         )
 
     def scale(self, parameters: Mapping[str, float]) -> float:

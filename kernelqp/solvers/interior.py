@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import scipy.linalg
 
+from kernelqp.columns import dense, side_by_side, weighted_rows
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -275,8 +277,8 @@ class Thin:
 
     def solver(self, diagonal: Vector) -> Solver:
         """Factorise X'G⁻¹X + diag(1, 0)."""
-        scaled = self.design / diagonal[:, None]
-        inner = self.design.T @ scaled
+        scaled = weighted_rows(self.design, 1.0 / diagonal)
+        inner = dense(self.design.T @ scaled)
         inner[np.diag_indices(self.rank)] += 1.0
         cholesky = scipy.linalg.cho_factor(inner, overwrite_a=True, check_finite=False)
 
@@ -333,4 +335,4 @@ def system_of(gram: Gram, basis: Matrix, price: Vector) -> Thin | Dense:
     factor = gram.factor
     if factor is None or factor.shape[1] > gram.n:
         return Dense(gram.dense_matrix(), basis, price)
-    return Thin(np.hstack([factor, basis]), price, factor.shape[1])
+    return Thin(side_by_side(factor, basis), price, factor.shape[1])

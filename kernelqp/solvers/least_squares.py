@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg
 
-from kernelqp.solvers.interior import Dense
+from kernelqp.columns import dense, side_by_side, weighted_rows
+from kernelqp.solvers.interior import Dense, Solver
 
 if TYPE_CHECKING:
     from kernelqp._types import Matrix, Vector
@@ -39,7 +40,7 @@ def least_squares(risk: RegularizedRisk) -> tuple[Vector, Function, Vector, str]
     """
     factor, columns = risk.gram.factor, risk.offset.price.size
     if factor is not None and primal_cost(risk.gram) <= dual_cost(risk.gram):
-        u = _primal(np.hstack([factor, risk.offset.basis]), risk)
+        u = _primal(side_by_side(factor, risk.offset.basis), risk)
         rank = factor.shape[1]
         function, theta = risk.function(weights=u[:rank]), u[rank:]
         beta = risk.costs * (risk.targets - risk.predictions(function, theta))
@@ -68,8 +69,8 @@ def _primal(design: Matrix, risk: RegularizedRisk) -> Vector:
     columns = risk.offset.price.size
     penalty = np.r_[np.ones(design.shape[1] - columns), np.zeros(columns)]
     price = np.r_[np.zeros(penalty.size - columns), risk.offset.price]
-    weighted = design * risk.costs[:, None]
-    normal = design.T @ weighted
+    weighted = weighted_rows(design, risk.costs)
+    normal = dense(design.T @ weighted)
     normal[np.diag_indices(penalty.size)] += penalty
 
     def gradient(u: Vector) -> Vector:
@@ -79,7 +80,7 @@ def _primal(design: Matrix, risk: RegularizedRisk) -> Vector:
         factor = scipy.linalg.cho_factor(normal, overwrite_a=True, check_finite=False)
     except scipy.linalg.LinAlgError:
         root = np.sqrt(risk.costs)
-        stacked = np.vstack([design * root[:, None], np.diag(penalty)])
+        stacked = np.vstack([dense(weighted_rows(design, root)), np.diag(penalty)])
         right = np.r_[risk.targets * root, np.zeros(penalty.size)]
         return np.asarray(scipy.linalg.lstsq(stacked, right)[0])
     u = np.zeros(penalty.size)
@@ -89,14 +90,31 @@ def _primal(design: Matrix, risk: RegularizedRisk) -> Vector:
 
 
 def _dual(risk: RegularizedRisk) -> tuple[Vector, Vector]:
-    """Solve the bordered system of the dual."""
-    gram, basis = risk.gram, risk.offset.basis
-    system = Dense(gram.dense_matrix(), basis, risk.offset.price)
+    """Solve the bordered system of the dual; where K + C⁻¹ is singular to rounding, least norm."""
+    system = Dense(risk.gram.dense_matrix(), risk.offset.basis, risk.offset.price)
     ridge = 1.0 / risk.costs
-    solve = system.solver(ridge)
+    try:
+        solve = system.solver(ridge)
+    except scipy.linalg.LinAlgError:
+        solve = _least_norm(system, ridge)
     beta, theta = np.zeros(risk.n), np.zeros(risk.offset.price.size)
     for _ in range(2):
         left = risk.targets - system.predictions(beta, theta) - ridge * beta
         dbeta, dtheta = solve(left, system.residual(beta, theta))
         beta, theta = beta + dbeta, theta + dtheta
     return beta, theta
+
+
+def _least_norm(system: Dense, ridge: Vector) -> Solver:
+    """Return the solver of the bordered system by its singular values."""
+    n, m = system.basis.shape
+    whole = np.block(
+        [[system.matrix + np.diag(ridge), system.basis], [system.basis.T, np.zeros((m, m))]]
+    )
+    inverse = scipy.linalg.pinvh(whole)
+
+    def solve(left: Vector, residual: Vector) -> tuple[Vector, Vector]:
+        found = inverse @ np.r_[left, -residual]
+        return found[:n], found[n:]
+
+    return solve

@@ -1,0 +1,91 @@
+"""Arrays as they come: lists, frames, masked and sparse ones, read into float64 once."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from kernelqp.errors import DataError
+
+EPS = float(np.finfo(np.float64).eps)
+SPARSE = 0.2  # of the entries: a matrix with more of them is faster dense
+LARGE = 100_000  # entries from which it matters
+
+
+def precision_of(raw: object) -> float:
+    """Return the unit roundoff of numbers as they come, at least that of float64."""
+    dtype = np.dtype(raw.dtype if hasattr(raw, "dtype") else np.asarray(raw).dtype)
+    return max(EPS, float(np.finfo(dtype).eps)) if dtype.kind == "f" else EPS
+
+
+def freeze(*arrays: Any) -> None:
+    """Make arrays read-only; a sparse matrix has no such mark."""
+    for array in arrays:
+        if not scipy.sparse.issparse(array):
+            array.setflags(write=False)
+
+
+def as_array(raw: Any, name: str) -> NDArray[Any]:
+    """Any array-like as an ndarray; sparse ones dense."""
+    if scipy.sparse.issparse(raw):
+        return np.asarray(raw.toarray())
+    if np.ma.is_masked(raw):
+        raise DataError(f"{name} has masked entries: fill or drop them")
+    try:
+        return np.asarray(raw)
+    except ValueError as error:
+        raise DataError(f"{name} is not a rectangular array: {error}") from error
+
+
+def real_numbers(raw: object, name: str) -> NDArray[np.float64]:
+    """Return a new C-contiguous float64 copy; text, dates and complex numbers are refused."""
+    array = as_array(raw, name)
+    text = array.dtype.kind == "O" and any(isinstance(v, str | bytes) for v in array.flat)
+    if array.dtype.kind not in "biufO" or text:
+        found = "text" if text else f"dtype {array.dtype}"
+        raise DataError(f"{name} must hold real numbers; got {found}: convert it first")
+    try:
+        with np.errstate(all="ignore"):
+            return np.array(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"{name} must hold real numbers: {error}") from error
+
+
+def check_finite(values: NDArray[np.float64], name: str) -> None:
+    """Raise DataError that names the first entry that is not finite."""
+    bad = ~np.isfinite(values)
+    if bad.any():
+        at = np.unravel_index(int(np.argmax(bad)), values.shape)
+        where = ", ".join(f"{axis} {i}" for axis, i in zip(("row", "column"), at, strict=False))
+        raise DataError(
+            f"{name} must be finite; got {float(values[at])!r} at {where}: "
+            "drop such rows or fill the value in"
+        )
+
+
+def column(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return one column, shape (n,)."""
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise DataError(f"{name} must have shape (n,) or (n, 1); got shape {values.shape}")
+    if values.size == 0:
+        raise DataError(f"{name} is empty")
+    return values
+
+
+def stays_sparse(raw: Any) -> bool:
+    """Whether a matrix is sparse, large and thin enough to be kept so."""
+    if not scipy.sparse.issparse(raw):
+        return False
+    size = float(raw.shape[0]) * float(raw.shape[1])
+    return bool(size >= LARGE and raw.nnz <= SPARSE * size)
+
+
+def sparse_rows(raw: Any, name: str) -> Any:
+    """Return a sparse matrix as a CSR array of float64, checked to be finite."""
+    kept = scipy.sparse.csr_array(raw, dtype=np.float64, copy=True)
+    kept.sum_duplicates()
+    check_finite(kept.data[:, None], f"the entries of {name}")
+    return kept
