@@ -1,11 +1,12 @@
 """Kernel machines as convex programs: primal, dual, and a proof of optimality."""
 
-from kernelqp import losses
+from kernelqp import conventions, losses
 from kernelqp.ball import BallRisk
 from kernelqp.certificate import Candidate, Certificate, certify_candidate
 from kernelqp.certify import ModelCertificate, certify
 from kernelqp.check import assert_kkt, check_kkt
 from kernelqp.compare import Comparison, compare
+from kernelqp.description import Description
 from kernelqp.errors import (
     InputError,
     KernelQPError,
@@ -41,6 +42,7 @@ __all__ = [
     "Certificate",
     "Comparison",
     "ConstrainedRidge",
+    "Description",
     "Formulation",
     "Function",
     "Gram",
@@ -74,6 +76,7 @@ __all__ = [
     "certify_candidate",
     "check_kkt",
     "compare",
+    "conventions",
     "dual_function",
     "exp",
     "lagrangian",

@@ -77,7 +77,7 @@ def column(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 def stays_sparse(raw: Any) -> bool:
     """Whether a matrix is sparse, large and thin enough to be kept so."""
-    if not scipy.sparse.issparse(raw):
+    if not scipy.sparse.issparse(raw) or raw.ndim != 2 or raw.dtype.kind not in "biuf":
         return False
     size = float(raw.shape[0]) * float(raw.shape[1])
     return bool(size >= LARGE and raw.nnz <= SPARSE * size)

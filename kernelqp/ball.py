@@ -19,7 +19,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from numbers import Real
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     from kernelqp.solution import Infeasible, Solution
 
 
+LARGEST = 1e100  # of a radius: its square has to be a number
+
+
 @dataclass(frozen=True, eq=False)
 class BallRisk:
     """min d'θ + Σ c_i ℓ(y_i, f(x_i) + (Bθ)_i) over ‖f‖ <= R.
@@ -83,8 +87,14 @@ class BallRisk:
     radius: float
 
     def __post_init__(self) -> None:
-        if not 0 <= self.radius < math.inf:
-            raise ParameterError(f"radius must be a finite number >= 0; got {self.radius!r}")
+        radius, risk = cast("Any", self.radius), cast("Any", self.risk)
+        real = isinstance(radius, Real) and not isinstance(radius, bool)
+        if not (real and 0 <= radius < LARGEST):
+            raise ParameterError(
+                f"radius must be a number >= 0 and below {LARGEST:g}; got {radius!r}"
+            )
+        if not isinstance(risk, RegularizedRisk):
+            raise InputError(f"a ball holds a RegularizedRisk; got {type(risk).__name__}")
         if self.risk.loss.hard:
             raise ParameterError("a hard margin in a ball is feasible or not: use HardMarginSVM")
 

@@ -16,6 +16,7 @@ import cvxpy as cp
 import numpy as np
 from cvxpy.reductions.solution import Solution as CvxpySolution
 
+from kernelqp.ball import BallRisk
 from kernelqp.columns import dense
 from kernelqp.errors import InputError, SolverFailed, Status
 from kernelqp.fenchel import Program
@@ -49,12 +50,7 @@ def constrained(base: Formulation, constraints: Any) -> ConstrainedFormulation:
         If the page is a dual or maximises the margin, or a constraint is none of cvxpy's, not
         convex, in none of the page's variables, or has a name that is taken.
     """
-    if base.side != "primal":
-        raise InputError("constraints go on the primal: a dual's variables are multipliers")
-    if base.risk().offset.basis.shape[1] > 1:
-        raise InputError("constraints of your own need a penalty: use lam > 0")
-    if "M" in base.variables:
-        raise InputError("constraints go on the form 'weights' or 'coefficients', not 'max_margin'")
+    _check_page(base)
     added = base.extra if isinstance(base, ConstrainedFormulation) else {}
     page = base.base if isinstance(base, ConstrainedFormulation) else base
     for name, constraint in _named(constraints, len(added)).items():
@@ -72,6 +68,21 @@ def constrained(base: Formulation, constraints: Any) -> ConstrainedFormulation:
     if added and not known & {v.id for c in added.values() for v in c.variables()}:
         raise InputError("the constraints hold none of this page's variables: use page.variables")
     return ConstrainedFormulation(page, added)
+
+
+def _check_page(base: Formulation) -> None:
+    """Raise InputError where a page takes no constraints of the user's."""
+    if base.side != "primal":
+        raise InputError("constraints go on the primal: a dual's variables are multipliers")
+    if isinstance(base.risk(), BallRisk):
+        raise InputError(
+            "a ball takes no constraints of your own: put them on RegularizedLeastSquares at the "
+            "lam of this solution, or into primal.problem.constraints and solve that with cvxpy"
+        )
+    if base.risk().offset.basis.shape[1] > 1:
+        raise InputError("constraints of your own need a penalty: use lam > 0")
+    if "M" in base.variables:
+        raise InputError("constraints go on the form 'weights' or 'coefficients', not 'max_margin'")
 
 
 def _named(constraints: Any, start: int) -> Mapping[str, Any]:

@@ -77,6 +77,9 @@ class Kernel(Protocol):
 
         return added(self, other)
 
+    def __radd__(self, other: object) -> "Kernel":
+        return self if other == 0 else NotImplemented  # sum() starts from 0
+
     def __mul__(self, other: object) -> "Kernel":
         from kernelqp.kernel_algebra import multiplied
 

@@ -60,7 +60,7 @@ def polynomial_features(X: Matrix, degree: int, gamma: float, constant: float) -
     array([[4.    , 8.4853, 9.    ]])
     """
     X = points(X)
-    _check(X.shape[1], degree, constant)
+    _check(X.shape[1], degree, gamma, constant)
     with np.errstate(all="ignore"):
         coordinates = math.sqrt(gamma) * X
         if constant > 0:
@@ -71,7 +71,10 @@ def polynomial_features(X: Matrix, degree: int, gamma: float, constant: float) -
         return words.monomials * np.sqrt(words.coefficients)
 
 
-def _check(d: int, degree: int, constant: float) -> None:
+def _check(d: int, degree: int, gamma: float, constant: float) -> None:
+    from kernelqp.kernels import Polynomial  # it knows the range of its parameters
+
+    Polynomial(degree, gamma, constant)
     if constant < 0:
         raise ParameterError(
             f"constant must be >= 0 for a feature map; got {constant!r}: the kernel is then not "

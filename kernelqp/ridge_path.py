@@ -18,7 +18,7 @@ squares, MIT-CSAIL-TR-2007-025.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,7 +56,7 @@ class RidgePath:
         r, and what it would be at row i of the fit without row i; NaN for rows of weight 0, and
         for a row that nothing else says anything of (leverage 1).
     effective_degrees_of_freedom : Vector, shape (L,)
-        The trace of the hat matrix, the intercept included.
+        The trace of the hat matrix, the intercept included (R's MASS::lm.ridge leaves it out).
     gcv : Vector, shape (L,)
         n Σ s r²/(n − df)².
     leave_one_out_error : Vector, shape (L,)
@@ -103,7 +103,11 @@ class RidgePath:
                 [data.scatter(row, fill=np.nan) for row in self.leave_one_out]
             ),
         }
-        return replace(self, weights=weights, intercepts=b, **per_row)
+        found = replace(self, weights=weights, intercepts=b, **per_row)
+        for field in fields(found):
+            if isinstance(array := getattr(found, field.name), np.ndarray):
+                array.setflags(write=False)
+        return found
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -137,14 +141,28 @@ class Spectrum:
         else:
             K = root[:, None] * gram.dense_matrix()
             K *= root
-            if free:
+            if free:  # projected against q, which is then moved to the top and dropped
                 side = K @ q
-                K += np.outer(q, (q @ side) * q - side) - np.outer(side, q)
+                top = 2.0 * float(np.trace(K)) + 1.0
+                K += np.outer(q, (q @ side + top) * q - side) - np.outer(side, q)
             # .T is in the order that LAPACK overwrites without a copy
             e, U = scipy.linalg.eigh(K.T, driver="evd", overwrite_a=True, check_finite=False)
+            if free:
+                e, U = e[:-1], U[:, :-1]
             V = None
         e, z = np.maximum(e, 0.0), U.T @ target
-        return cls(U, e, z, target - U @ z, q**2, V)
+        complete = U.shape[1] + free >= n  # then nothing lies outside but rounding
+        outside = np.zeros(n) if complete else target - U @ z
+        return cls(U, e, z, outside, q**2, V)
+
+    @property
+    def beyond(self) -> Vector:
+        """1 − Σ_k U_ik² − s_i/Σ s, the share of row i outside the span; 0 where it is rounding."""
+        n, k = self.U.shape
+        if k + bool(self.of_intercept.any()) >= n:
+            return np.zeros(n)
+        share = 1.0 - (self.U**2).sum(axis=1) - self.of_intercept
+        return np.where(share > 8 * n * np.finfo(np.float64).eps, share, 0.0)
 
     def inverse(self, lams: Vector) -> Matrix:
         """Return 1/(e + λ), shape (k, L); for λ = 0 the pseudo-inverse, e of rounding left out."""
@@ -177,9 +195,9 @@ class Spectrum:
             return 0.0
         if radius == 0.0:
             return math.inf
-        scale = float(self.e.max(initial=0.0)) or 1.0
-        # 1/‖f_λ‖ is nearly linear in λ (Moré & Sorensen), so that secants find its root
-        return max(monotone_root(lambda t: self._excess(t, radius), 0.0, scale), 0.0)
+        # ‖f_λ‖ <= ‖√e z‖/λ; 1/‖f_λ‖ is nearly linear in λ (Moré & Sorensen): secants find its root
+        most = float(np.linalg.norm(np.sqrt(self.e) * self.z)) / radius
+        return max(monotone_root(lambda t: self._excess(t, radius), most, most), 0.0)
 
     def _excess(self, lam: float, radius: float) -> float:
         """Return 1/‖f_λ‖ − 1/R, growing with λ; that of 0 for λ < 0."""
@@ -201,13 +219,11 @@ def ridge_path(
     kept = np.where(inverse > 0, lams * inverse, 1.0)  # 1 − shrunk, to the last figure
     scaled = U @ (kept * z) + spectrum.outside[:, None]  # √S r, one column a λ
     residuals = scaled / root[:, None]
-    leverage = (U**2) @ shrunk + spectrum.of_intercept[:, None]
-    left = 1.0 - leverage
-    alone = left <= 8 * y.size * np.finfo(np.float64).eps
-    left_out = np.divide(residuals, left, out=np.full_like(left, np.nan), where=~alone)
-    df = leverage.sum(axis=0)
-    squares = (scaled**2).sum(axis=0)
-    spare = np.where(y.size - df > 1e-9 * y.size, y.size - df, np.nan)
+    spare = U**2 @ kept + spectrum.beyond[:, None]  # 1 − h_ii, summed without cancellation
+    left_out = np.divide(residuals, spare, out=np.full_like(spare, np.nan), where=spare > 0)
+    df = (U**2 @ shrunk).sum(axis=0) + spectrum.of_intercept.sum()
+    squares, freedom = (scaled**2).sum(axis=0), spare.sum(axis=0)
+    unspent = np.divide(y.size, freedom, out=np.full_like(freedom, np.nan), where=freedom > 0)
     coefficients, weights = _coefficients(spectrum, inverse, scaled, root, lams)
     b = np.zeros(lams.size)
     if free:
@@ -223,7 +239,7 @@ def ridge_path(
         residuals=residuals.T,
         leave_one_out=left_out.T,
         effective_degrees_of_freedom=df,
-        gcv=y.size * squares / spare**2,
+        gcv=squares * unspent**2 / y.size,
         leave_one_out_error=s @ left_out**2 / s.sum(),
         method=method,
     )

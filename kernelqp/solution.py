@@ -60,7 +60,7 @@ class Solution:
         The two-sided bound and where the gap comes from.
 
     beta, alpha, intercept, intercept_interval, weights, slack, residuals, geometric_margin,
-    distances, classes, support
+    distances, multiplier, lam, classes, support
         What the method shows of the point. One that this solution does not have raises an
         AttributeError that says why. Arrays are read-only and in the caller's rows.
     """
@@ -141,7 +141,7 @@ class Solution:
 
     @property
     def alpha(self) -> Vector:
-        """Multipliers of the margin constraints, >= 0, shape (n,); β = y α at the optimum."""
+        """The dual variables, shape (n,): of a margin >= 0, β = y α; of a regression signed."""
         alpha: Vector = self._show("alpha")
         return alpha
 

@@ -66,6 +66,8 @@ def solve_formulation(
         return solve_on_page(formulation, risk, solver, tol, options)
     runs = Runs(formulation, risk, tol, options, lenient=solver == "auto")
     solvers = choose_solvers(risk.centred, solver)
+    if options and solver == "auto":  # they are cvxpy's
+        solvers = tuple(name for name in solvers if name != NATIVE)
     for attempt in attempts(risk.centred, formulation.side, solvers, tol, options):
         if runs.certified_after(attempt):
             break

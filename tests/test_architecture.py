@@ -43,6 +43,8 @@ MUST_NOT_KNOW = {
     "solvers": ("kernelqp.methods", "kernelqp.certificate"),
     "constrained.py": ("kernelqp.losses", *METHODS),
     "lagrange_bound.py": ("kernelqp.solve", *METHODS),
+    "conventions.py": ("cvxpy", *SOLVERS, *METHODS),
+    "description.py": ("cvxpy", "kernelqp.losses", *SOLVERS, *METHODS),
     "compare.py": ("kernelqp.losses", *SOLVERS),
     "problem_file": ("kernelqp.losses", *SOLVERS),
 }

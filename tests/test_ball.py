@@ -127,8 +127,11 @@ def test_the_identity_of_the_gap():
 
 def test_what_makes_no_sense_in_a_ball_is_refused():
     risk = ball("hinge", "linear", "free", 1.0).risk
-    with pytest.raises(kq.InputError, match="radius"):
-        kq.BallRisk(risk, -1.0)
+    for radius in (-1.0, math.inf, math.nan, "a", None, True, 1e300):
+        with pytest.raises(kq.InputError, match="radius"):
+            kq.BallRisk(risk, radius)
+    with pytest.raises(kq.InputError, match="holds a RegularizedRisk"):
+        kq.BallRisk(None, 1.0)
     with pytest.raises(kq.InputError, match="hard margin"):
         kq.BallRisk(kq.RegularizedRisk(risk.gram, risk.targets, 1.0, losses.HardMargin()), 1.0)
     with pytest.raises(kq.InputError, match="form"):
@@ -217,6 +220,25 @@ def test_the_multipliers_of_the_second_statement_are_those_of_the_notes():
     np.testing.assert_allclose(page.constraints["residual"].dual_value, written[0], atol=1e-4)
     assert float(page.constraints["norm"].dual_value) == pytest.approx(written[1], rel=1e-4)
     assert written[1] == pytest.approx(solution.multiplier)
+
+
+def test_a_tiny_radius_has_a_huge_lambda():
+    m = kq.ConstrainedRidge(radius=1e-30)
+    assert m.lam(X, Y) == pytest.approx(m.solve(X, Y).lam, rel=1e-9)
+    assert m.lam(X, Y) > 1e25
+
+
+@pytest.mark.parametrize("form", ["coefficients", "residuals", "dual"])
+@every_kernel
+def test_radius_0_with_a_penalised_intercept_meets_the_kkt_conditions(kernel, form):
+    m = kq.ConstrainedRidge(radius=0, kernel=KERNELS[kernel], intercept="penalized")
+    assert kq.check_kkt(m.solve(X, Y, form=form)).holds
+
+
+def test_constraints_of_your_own_do_not_go_on_a_ball():
+    page = kq.ConstrainedRidge(radius=1.0).primal(X, Y)
+    with pytest.raises(kq.InputError, match="RegularizedLeastSquares"):
+        page.with_constraints([page.variables["w"] >= 0])
 
 
 def test_the_radius_is_a_parameter():

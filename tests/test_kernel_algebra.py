@@ -453,3 +453,20 @@ def test_a_high_degree_in_few_dimensions_is_no_burden():
     x = np.array([[0.6, 0.5]])
     phi = Polynomial(200, 1.0, 0.0).feature_map(x)
     assert_allclose(phi @ phi.T, [[0.61**200]], rtol=1e-11)
+
+
+def test_python_sums_kernels():
+    rows = np.random.default_rng(0).normal(size=(5, 2))
+    total = sum([kq.RBF(gamma=1.0), kq.Linear(), kq.Linear()])
+    np.testing.assert_allclose(total(rows), kq.RBF(gamma=1.0)(rows) + 2.0 * rows @ rows.T)
+    with pytest.raises(TypeError):
+        1 + kq.Linear()
+
+
+@pytest.mark.parametrize("bad", [{"degree": 1.5}, {"gamma": -1.0}, {"constant": np.nan}])
+def test_features_of_a_polynomial_out_of_range_are_refused(bad):
+    from kernelqp.polynomial_features import polynomial_features
+
+    given = {"degree": 2, "gamma": 1.0, "constant": 1.0} | bad
+    with pytest.raises(kq.InputError, match=next(iter(bad))):
+        polynomial_features(np.ones((2, 2)), **given)

@@ -186,9 +186,10 @@ def test_without_a_penalty_rows_may_be_fewer_than_features():
         lambda m: kq.RegularizedLeastSquares(kernel="rbf").path(X, Y, [0.0, 1.0]),
         lambda m: kq.RegularizedLeastSquares(lam=-1.0),
         lambda m: kq.RegularizedLeastSquares(lam=np.inf),
+        lambda m: kq.RegularizedLeastSquares(lam=5e-324).solve(X, Y),
         lambda m: m.path(X, Y, [1.0]).best("aic"),
     ],
-    ids=list("abcdefghij"),
+    ids=list("abcdefghijk"),
 )
 def test_what_makes_no_sense_is_refused_and_named(state):
     with pytest.raises(kq.InputError, match=r"lam|by must be"):
@@ -285,6 +286,35 @@ def test_ridge_cv_has_the_same_leave_one_out_errors():
     np.testing.assert_allclose(path.leave_one_out.T**2, reference.cv_results_, rtol=1e-8)
     assert path.best().lam == reference.alpha_
     assert path.best("gcv").lam in alphas
+
+
+@pytest.mark.parametrize("lam", [1e-6, 1e-10, 1e-14])
+@every_intercept
+def test_left_out_rows_keep_their_figures_as_lam_falls(intercept, lam):
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(7, 3)), rng.normal(size=7)
+    m = kq.RegularizedLeastSquares(lam=lam, kernel=kq.RBF(gamma=1.0), intercept=intercept)
+    path = m.path(rows, y, [lam])
+    for i in range(7):
+        without = np.ones(7)
+        without[i] = 0.0
+        left = y[i] - m.solve(rows, y, without).predict(rows[i : i + 1])[0]
+        assert path.leave_one_out[0, i] == pytest.approx(left, rel=1e-10)
+    near = m.path(rows, y, [1e-9]).gcv[0]
+    assert path.gcv[0] == pytest.approx(near, rel=1e-4)
+    assert path.effective_degrees_of_freedom[0] <= 7.0 + 1e-12
+    assert path.best("gcv").lam == lam
+
+
+def test_the_path_is_read_only():
+    path = method().path(X, Y, [1.0])
+    for name in ("lams", "values", "coefficients", "weights", "leave_one_out", "gcv"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(path, name)[0] = 1.0
+
+
+def test_options_go_to_a_solver_of_cvxpy():
+    assert method().solve(X, Y, max_iter=50).solver == "CLARABEL"
 
 
 def test_lam_0_is_on_the_path_of_explicit_features():

@@ -94,6 +94,13 @@ def test_the_callers_matrix_is_left_alone_and_bad_entries_are_named():
         kq.SoftMarginSVM().solve(given, LABELS)
 
 
+def test_what_is_no_sparse_matrix_of_real_numbers_is_refused():
+    with pytest.raises(kq.InputError, match="real numbers"):
+        kq.RegularizedLeastSquares().solve(S * (1 + 5j), TARGETS)
+    with pytest.raises(kq.InputError, match="2-D"):
+        kq.RegularizedLeastSquares().solve(scipy.sparse.coo_array(np.ones(N)), TARGETS)
+
+
 def test_columns_dense_and_sparse():
     A, B, w = S[:6, :4].toarray(), RNG.normal(size=(6, 2)), RNG.normal(size=6)
     C = scipy.sparse.csr_array(A)

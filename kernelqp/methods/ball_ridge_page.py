@@ -136,8 +136,9 @@ class BallRidgePage(KernelPage):
             values["xi"] = self.data.targets - fitted
             multipliers["residual"] = point.beta
         if self.intercept == "penalized" and self.form == "coefficients":
-            pull = mu / risk.radius if risk.radius > 0 else 0.0
-            multipliers["intercept"] = point.beta.sum() - pull * values["b"]
+            total = point.beta.sum()  # and μ b/R is the same in the limit R = 0
+            pull = mu / risk.radius * values["b"] if risk.radius > 0 else total
+            multipliers["intercept"] = total - pull
         return Written(values, multipliers)
 
     def _mu(self, risk: BallRisk, point: Point) -> float:

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelqp.description import (
+    HALF,
+    ONE,
+    TWO,
+    ZERO,
+    Formula,
+    Symbol,
+    kernel_formula,
+    relation,
+    total,
+)
 from kernelqp.errors import ParameterError
+from kernelqp.kernels import Linear
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kernelqp._types import Vector
+    from kernelqp.description import Description, Piece, Point
     from kernelqp.formulation import Formulation
+    from kernelqp.kernels import Kernel
     from kernelqp.solution import Infeasible, Solution
 
 INTERCEPTS = ("free", "penalized", "none")
@@ -30,6 +45,10 @@ class Method:
 
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
         """Return the dual as a cvxpy problem."""
+        raise NotImplementedError
+
+    def describe(self, form: str = "auto") -> Description:
+        """Return the primal, in a form as for :meth:`primal`, and the dual as text and LaTeX."""
         raise NotImplementedError
 
     def has_explicit_features(self) -> bool:
@@ -135,3 +154,106 @@ def _number(name: str, value: Any) -> float:
         return float(value)
     except OverflowError:
         raise ParameterError(f"{name} is too large for a float; got {value!r}") from None
+
+
+LETTERS = {"alpha": ("α", r"\alpha"), "beta": ("β", r"\beta"), "xi": ("ξ", r"\xi")}
+
+
+def scalar(name: str) -> Symbol:
+    """Return the symbol of a number, or of a vector as a whole: b, M, w, α."""
+    text, latex = LETTERS.get(name, (name, name))
+    return Symbol(text, latex, "", lambda point: point[name])
+
+
+def row(name: str, index: str = "i") -> Symbol:
+    """Return the symbol of a vector at row i or j: α_i, y_j."""
+    text, latex = LETTERS.get(name, (name, name))
+    shape = (-1, 1) if index == "i" else (1, -1)
+    return Symbol(
+        f"{text}_{index}", f"{latex}_{index}", index, lambda point: np.reshape(point[name], shape)
+    )
+
+
+def gram(intercept: str) -> Formula:
+    """Return k(x_i, x_j), and + 1 where the intercept is penalised."""
+    shown = "k(x_i, x_j)"
+    kernel = Symbol(shown, shown, "ij", lambda point: point["K"])
+    return kernel + ONE if intercept == "penalized" else kernel
+
+
+def _inner(point: Point) -> Any:
+    return np.reshape(point["X"] @ point["w"], (-1, 1))
+
+
+@dataclass(frozen=True)
+class Machine:
+    """f + b on paper: unknowns, ‖f‖² (with b² where penalised), f(x_i) + b, extra constraints.
+
+    The names are those of :meth:`kernelqp.methods.page.KernelPage.machine`.
+    """
+
+    unknowns: tuple[Symbol, ...]
+    norm2: Formula
+    values: Formula
+    extra: Mapping[str, Formula]
+
+    @classmethod
+    def of(cls, kernel: Kernel, intercept: str, form: str) -> Machine:
+        """Return the machine in "weights" or "coefficients"."""
+        extra: dict[str, Formula] = {}
+        if form == "weights":
+            plain = isinstance(kernel, Linear)
+            text, latex = ("x_i", "x_i") if plain else ("φ(x_i)", r"\phi(x_i)")
+            values: Formula = Symbol(f"w'{text}", rf"w^\top {latex}", "i", _inner)
+            name = "w"
+            norm2: Formula = Symbol("‖w‖²", r"\|w\|^2", "", lambda p: p["w"] @ p["w"])
+        else:
+            name, k, beta_j = "beta", gram("free"), row("beta", "j")
+            values, norm2 = total("j", beta_j * k), total("ij", row("beta") * beta_j * k)
+        if intercept == "none":
+            return cls((scalar(name),), norm2, values, extra)
+        b = scalar("b")
+        if intercept == "penalized":
+            norm2 = norm2 + b**TWO
+            if form != "weights":
+                extra["intercept"] = relation(b, "=", total("i", row("beta")))
+        return cls((scalar(name), b), norm2, values + b, extra)
+
+
+def stated_form(kernel: Kernel, form: str, allowed: tuple[str, ...]) -> str:
+    """Return the form that a description is asked for; "auto" is that of the page.
+
+    Raises
+    ------
+    ParameterError
+        If it is not allowed, or is "weights" where the kernel has no explicit features.
+    """
+    explicit = kernel.features(np.zeros((1, 1))) is not None
+    chosen = one_of("form", form, ("auto", *allowed))
+    if chosen == "weights" and not explicit:
+        raise ParameterError(
+            f"form 'weights' needs explicit features, and {kernel!r} has none: "
+            f"use form='coefficients'"
+        )
+    return ("weights" if explicit else "coefficients") if chosen == "auto" else chosen
+
+
+def meanings(kernel: Kernel, intercept: str) -> tuple[tuple[Piece, ...], ...]:
+    """Return what a description says of the intercept and of the kernel."""
+    symbol = Symbol("k(x, z)", "k(x, z)", "", lambda point: kernel.bind(point["X"])(point["X"]))
+    said = {
+        "free": (scalar("b"), " is a free intercept: it costs nothing"),
+        "penalized": ("the intercept ", scalar("b"), " is penalised, as a feature of constant 1"),
+        "none": ("there is no intercept",),
+    }
+    return said[intercept], (relation(symbol, "=", kernel_formula(kernel)),)
+
+
+SIGNS: tuple[Piece, ...] = (row("y"), " is +1 for the greater label and -1 for the other")
+MARGIN_BALANCE = relation(total("i", row("alpha") * row("y")), "=", ZERO)
+
+
+def dual_margin_gain(intercept: str) -> Formula:
+    """Return Σ α_i − 1/2 Σ α_i α_j y_i y_j k(x_i, x_j), with k + 1 for a penalised intercept."""
+    pairs = row("alpha") * row("alpha", "j") * row("y") * row("y", "j") * gram(intercept)
+    return total("i", row("alpha")) - HALF * total("ij", pairs)

@@ -3,18 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
 import numpy as np
 
+from kernelqp import description
 from kernelqp.ball_page import norm_of
+from kernelqp.description import (
+    HALF,
+    TWO,
+    ZERO,
+    Description,
+    Formula,
+    Symbol,
+    number,
+    relation,
+    total,
+)
 from kernelqp.errors import ParameterError
 from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation
 from kernelqp.kernels import Linear, resolve
 from kernelqp.methods.ball_ridge_page import BallRidgePage
-from kernelqp.methods.base import INTERCEPTS, Method, not_negative, one_of
+from kernelqp.methods.base import (
+    INTERCEPTS,
+    Machine,
+    Method,
+    gram,
+    meanings,
+    not_negative,
+    one_of,
+    row,
+    scalar,
+    stated_form,
+)
 
 if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
@@ -112,6 +136,63 @@ class ConstrainedRidge(Method):
             Program(problem, {"alpha": alpha}, constraints, {"radius": radius}), page
         )
 
+    def describe(self, form: str = "auto") -> Description:
+        """Return primal and dual as text and LaTeX, with R in place.
+
+        Parameters
+        ----------
+        form : str
+            Of the primal: "weights", "coefficients", "residuals", or "auto".
+
+        Raises
+        ------
+        ParameterError
+            If the form is unknown, or needs explicit features that the kernel has not.
+
+        Examples
+        --------
+        >>> import kernelqp as kq
+        >>> print(kq.ConstrainedRidge(radius=2, intercept="none").describe("residuals"))
+        ConstrainedRidge
+        primal: minimise over w, ξ
+                Σ_i s_i ξ_i²
+            subject to
+                norm: ‖w‖ <= 2
+                residual: y_i − w'x_i = ξ_i  for every i
+        dual: maximise over α
+                Σ_i α_i y_i − 0.25 Σ_i α_i²/s_i − 2 (Σ_ij α_i α_j k(x_i, x_j))^(1/2)
+        where
+            R = 2
+            there is no intercept
+            k(x, z) = x'z
+            s_i is the sample weight
+        """
+        named = form == "residuals"
+        written = stated_form(self.kernel, "auto" if named else form, ("weights", "coefficients"))
+        machine, R = Machine.of(self.kernel, self.intercept, written), number(self.radius)
+        length: Formula = machine.norm2**HALF
+        if written == "weights" and self.intercept != "penalized":
+            length = Symbol("‖w‖", r"\|w\|", "", lambda p: np.linalg.norm(p["w"]))
+        constraints = {"norm": relation(length, "<=", R), **machine.extra}
+        missed: Formula = row("y") - machine.values
+        unknowns = machine.unknowns
+        if named:
+            constraints["residual"] = relation(missed, "=", row("xi"))
+            missed, unknowns = row("xi"), (*unknowns, scalar("xi"))
+        cost = total("i", row("s") * missed**TWO)
+        primal = description.Program("minimise", unknowns, cost, constraints)
+        alpha, balance = row("alpha"), {}
+        pairs = total("ij", alpha * row("alpha", "j") * gram(self.intercept))
+        spread = number(Fraction(1, 4)) * total("i", alpha**TWO / row("s"))
+        gain = total("i", alpha * row("y")) - spread - R * pairs**HALF
+        if self.intercept == "free":
+            balance["balance"] = relation(total("i", alpha), "=", ZERO)
+        dual = description.Program("maximise", (scalar("alpha"),), gain, balance)
+        radius = (relation(Symbol("R", "R", "", lambda p: p["radius"]), "=", R),)
+        said = meanings(self.kernel, self.intercept)
+        remarks = (radius, *said, (row("s"), " is the sample weight"))
+        return Description(type(self).__name__, primal, dual, remarks)
+
     def lam(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return λ >= 0 of the ridge regression with the same solution, by the secular equation.
 
@@ -122,10 +203,10 @@ class ConstrainedRidge(Method):
         --------
         >>> import kernelqp as kq
         >>> X, y = [[1.0, 0.0], [0.0, 1.0]], [3.0, 4.0]
-        >>> kq.ConstrainedRidge(radius=2.5, intercept="none").lam(X, y)
-        1.0
-        >>> kq.RegularizedLeastSquares(lam=1.0, intercept="none").radius(X, y)
-        2.5
+        >>> print(f"{kq.ConstrainedRidge(radius=2.5, intercept='none').lam(X, y):.9f}")
+        1.000000000
+        >>> print(f"{kq.RegularizedLeastSquares(lam=1.0, intercept='none').radius(X, y):.9f}")
+        2.500000000
         """
         page = BallRidgePage.read_data(self, X, y, sample_weight, "auto")
         return page.secular(page.risk({"radius": self.radius}).centred)[0]

@@ -7,12 +7,34 @@ from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
 
+from kernelqp import description
+from kernelqp.description import (
+    HALF,
+    ONE,
+    TWO,
+    ZERO,
+    Description,
+    Operation,
+    relation,
+)
 from kernelqp.errors import ParameterError
 from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation
 from kernelqp.kernels import Linear, resolve
-from kernelqp.methods.base import INTERCEPTS, Method, one_of
-from kernelqp.methods.margin_page import MarginPage
+from kernelqp.methods.base import (
+    INTERCEPTS,
+    MARGIN_BALANCE,
+    SIGNS,
+    Machine,
+    Method,
+    dual_margin_gain,
+    meanings,
+    one_of,
+    row,
+    scalar,
+    stated_form,
+)
+from kernelqp.methods.margin_page import HARD_FORMS, MarginPage
 
 if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
@@ -61,6 +83,73 @@ class HardMarginSVM(Method):
     def __post_init__(self) -> None:
         one_of("intercept", self.intercept, INTERCEPTS)
         object.__setattr__(self, "kernel", resolve(self.kernel))
+
+    def describe(self, form: str = "auto") -> Description:
+        """Return primal and dual as text and LaTeX.
+
+        Parameters
+        ----------
+        form : str
+            Of the primal: "weights", "coefficients", "max_margin", or "auto", as ``primal`` takes.
+
+        Raises
+        ------
+        ParameterError
+            If the form is unknown, or is "weights" where the kernel has no explicit features.
+
+        Source
+        ------
+        Boser, Guyon & Vapnik (1992), COLT 5, 144-152.
+
+        Examples
+        --------
+        >>> import kernelqp as kq
+        >>> print(kq.HardMarginSVM().describe())
+        HardMarginSVM
+        primal: minimise over w, b
+                1/2 ‖w‖²
+            subject to
+                margin: y_i (w'x_i + b) >= 1  for every i
+        dual: maximise over α
+                Σ_i α_i − 1/2 Σ_ij α_i α_j y_i y_j k(x_i, x_j)
+            subject to
+                lower: α_i >= 0  for every i
+                balance: Σ_i α_i y_i = 0
+        where
+            b is a free intercept: it costs nothing
+            k(x, z) = x'z
+            y_i is +1 for the greater label and -1 for the other
+        """
+        form = stated_form(self.kernel, form, HARD_FORMS)
+        meaning = (*meanings(self.kernel, self.intercept), SIGNS)
+        if form == "max_margin":
+            form = stated_form(self.kernel, "auto", HARD_FORMS)
+            primal = self._described_max_margin(Machine.of(self.kernel, self.intercept, form))
+            meaning += (("the dual's value is ", ONE / (TWO * scalar("M") ** TWO)),)
+        else:
+            machine = Machine.of(self.kernel, self.intercept, form)
+            margin = relation(row("y") * machine.values, ">=", ONE)
+            constraints = {"margin": margin, **machine.extra}
+            objective = HALF * machine.norm2
+            primal = description.Program("minimise", machine.unknowns, objective, constraints)
+        return Description(type(self).__name__, primal, self._described_dual(), meaning)
+
+    def _described_max_margin(self, machine: Machine) -> description.Program:
+        """Return the machine with ‖f‖ <= 1 and the largest margin M."""
+        M = scalar("M")
+        constraints = {
+            "margin": relation(row("y") * machine.values, ">=", M),
+            "norm": relation(Operation("root", (machine.norm2,)), "<=", ONE),
+            **machine.extra,
+        }
+        return description.Program("maximise", (*machine.unknowns, M), M, constraints)
+
+    def _described_dual(self) -> description.Program:
+        constraints = {"lower": relation(row("alpha"), ">=", ZERO)}
+        if self.intercept == "free":
+            constraints["balance"] = MARGIN_BALANCE
+        gain = dual_margin_gain(self.intercept)
+        return description.Program("maximise", (scalar("alpha"),), gain, constraints)
 
     def has_explicit_features(self) -> bool:
         """Whether f can be written in weights w."""

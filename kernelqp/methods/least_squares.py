@@ -8,15 +8,40 @@ from typing import TYPE_CHECKING, Any
 import cvxpy as cp
 import numpy as np
 
+from kernelqp import description
+from kernelqp.description import (
+    HALF,
+    TWO,
+    ZERO,
+    Description,
+    Formula,
+    Symbol,
+    decimals,
+    number,
+    relation,
+    total,
+)
 from kernelqp.errors import ParameterError
 from kernelqp.fenchel import Program, square_norm
 from kernelqp.formulation import Formulation
 from kernelqp.kernels import Linear, resolve
 from kernelqp.losses import HalfSquared
-from kernelqp.methods.base import INTERCEPTS, Method, grid, not_negative, one_of
+from kernelqp.methods.base import (
+    INTERCEPTS,
+    Machine,
+    Method,
+    gram,
+    grid,
+    meanings,
+    not_negative,
+    one_of,
+    row,
+    scalar,
+    stated_form,
+)
 from kernelqp.methods.regression_page import LeastSquaresPage, real_or_labels
 from kernelqp.methods.unpenalized_page import UnpenalizedPage
-from kernelqp.ridge_path import RidgePath, ridge_path
+from kernelqp.ridge_path import RidgePath, Spectrum, ridge_path
 
 if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
@@ -82,6 +107,83 @@ class RegularizedLeastSquares(Method):
         one_of("intercept", self.intercept, INTERCEPTS)
         set_(self, "kernel", resolve(self.kernel))
 
+    def describe(self, form: str = "auto") -> Description:
+        """Return primal and dual as text and LaTeX, with λ in place.
+
+        Parameters
+        ----------
+        form : str
+            Of the primal: "weights", "coefficients", or "auto", which is what ``primal`` takes.
+
+        Raises
+        ------
+        ParameterError
+            If the form is unknown, or needs explicit features that the kernel has not; so does
+            λ = 0.
+
+        Source
+        ------
+        Saunders, Gammerman & Vovk (1998), Ridge regression learning algorithm in dual variables.
+
+        Examples
+        --------
+        >>> import kernelqp as kq
+        >>> print(kq.RegularizedLeastSquares(lam=3).describe())
+        RegularizedLeastSquares
+        primal: minimise over w, b
+                1/2 Σ_i s_i (y_i − (w'x_i + b))² + 1.5 ‖w‖²
+        dual: maximise over α
+                3 (Σ_i α_i y_i − 1/2 Σ_ij α_i α_j k(x_i, x_j) − 1.5 Σ_i α_i²/s_i)
+            subject to
+                balance: Σ_i α_i = 0
+        where
+            λ = 3
+            b is a free intercept: it costs nothing
+            k(x, z) = x'z
+            s_i is the sample weight
+        """
+        form = stated_form(self.kernel, form, ("weights", "coefficients"))
+        if self.lam == 0:
+            return self._describe_unpenalized(form)
+        machine, lam = Machine.of(self.kernel, self.intercept, form), number(self.lam)
+        half = number(decimals(self.lam) / 2)
+        objective = described_residuals(machine) + half * machine.norm2
+        primal = description.Program("minimise", machine.unknowns, objective, machine.extra)
+        alpha, constraints = row("alpha"), {}
+        pairs = total("ij", alpha * row("alpha", "j") * gram(self.intercept))
+        weighed = half * total("i", alpha**TWO / row("s"))
+        gain = lam * (total("i", alpha * row("y")) - HALF * pairs - weighed)
+        if self.intercept == "free":
+            constraints["balance"] = relation(total("i", alpha), "=", ZERO)
+        dual = description.Program("maximise", (scalar("alpha"),), gain, constraints)
+        return self._described(primal, dual)
+
+    def _describe_unpenalized(self, form: str) -> Description:
+        """Return least squares without a penalty, whose pages know no b²."""
+        if form != "weights":
+            raise ParameterError(
+                f"lam=0 is no penalty: it needs explicit features and the primal in weights; "
+                f"got {self.kernel!r}, form {form!r}"
+            )
+        free = "none" if self.intercept == "none" else "free"
+        machine = Machine.of(self.kernel, free, form)
+        cost = described_residuals(machine)
+        primal = description.Program("minimise", machine.unknowns, cost, {})
+        return self._described(
+            primal, description.NoDual("lam=0 leaves no multipliers in units of 1/lam"), free
+        )
+
+    def _described(
+        self,
+        primal: description.Program,
+        dual: description.Program | description.NoDual,
+        intercept: str = "",
+    ) -> Description:
+        lam = (relation(Symbol("λ", r"\lambda", "", lambda p: p["lam"]), "=", number(self.lam)),)
+        meaning = meanings(self.kernel, intercept or self.intercept)
+        remarks = (lam, *meaning, (row("s"), " is the sample weight"))
+        return Description(type(self).__name__, primal, dual, remarks)
+
     def has_explicit_features(self) -> bool:
         """Whether f can be written in weights w."""
         return isinstance(self.kernel, Linear)
@@ -105,7 +207,7 @@ class RegularizedLeastSquares(Method):
             self,
             form,
             ("weights", "coefficients"),
-            lambda square: real_or_labels(X, y, sample_weight, square=square),
+            lambda square, _: real_or_labels(X, y, sample_weight, square, keep_sparse=False),
         ).with_loss(HalfSquared(), "lam=0")
         variables, _, values, _ = page.machine()
         problem = cp.Problem(cp.Minimize(squared_residuals(page, values)))
@@ -126,6 +228,15 @@ class RegularizedLeastSquares(Method):
         constraints = {"balance": cp.sum(alpha) == 0} if self.intercept == "free" else {}
         problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
         return Formulation(Program(problem, {"alpha": alpha}, constraints, {"lam": lam}), page)
+
+    def radius(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return ‖f‖ of the solution: the R of :class:`ConstrainedRidge` with the same one."""
+        if self.lam == 0:
+            raise ParameterError("lam=0 leaves ‖f‖ open where features coincide: use lam > 0")
+        page = LeastSquaresPage.read_data(self, X, y, sample_weight, "auto")
+        data, free = page.data, self.intercept == "free"
+        spectrum = Spectrum.of(page.engine_gram, data.targets, data.weights, free=free)
+        return spectrum.length(self.lam)
 
     def path(self, X: Any, y: Any, lams: Any, sample_weight: Any = None) -> RidgePath:
         """Return every λ of ``lams`` at once: coefficients, leave-one-out residuals, GCV.
@@ -149,7 +260,7 @@ class RegularizedLeastSquares(Method):
         >>> X, y = load_diabetes(return_X_y=True)
         >>> path = kq.RegularizedLeastSquares().path(X, y, [0.01, 0.1, 1.0])
         >>> path.best().lam, path.effective_degrees_of_freedom.round(2).tolist()
-        (0.01, [10.5, 8.74, 5.54])
+        (0.01, [10.25, 8.64, 4.94])
         """
         values = grid("lams", lams)
         page = LeastSquaresPage.read_data(self, X, y, sample_weight, "auto")
@@ -164,3 +275,8 @@ def squared_residuals(page: KernelPage, values: cp.Expression) -> cp.Expression:
     """Return 1/2 Σ s_i (y_i − f(x_i) − b)²."""
     residuals = cp.multiply(np.sqrt(page.data.weights), page.data.targets - values)
     return 0.5 * cp.sum_squares(residuals)
+
+
+def described_residuals(machine: Machine) -> Formula:
+    """Return 1/2 Σ s_i (y_i − f(x_i) − b)²."""
+    return HALF * total("i", row("s") * (row("y") - machine.values) ** TWO)

@@ -62,9 +62,13 @@ class LeastSquaresPage(KernelPage):
         lam = parameters["lam"]
         if not lam > 0:
             raise ParameterError(
-                f"lam must be > 0 on this page; got {lam!r}: state lam=0 with a method of its own"
+                f"lam must be > 0 on this page; got {lam!r}: lam=0 is a page of its own, "
+                f"RegularizedLeastSquares(lam=0).primal(X, y)"
             )
-        costs = self.data.weights / lam
+        with np.errstate(over="ignore"):
+            costs = self.data.weights / lam
+        if not np.isfinite(costs).all():
+            raise ParameterError(f"lam = {lam!r} is too small: 1/lam is no number; use lam=0")
         return RegularizedRisk(
             self.engine_gram, self.data.targets, costs, HalfSquared(), self.offset
         )

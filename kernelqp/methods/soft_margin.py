@@ -8,12 +8,38 @@ from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
 
+from kernelqp import description
+from kernelqp.description import (
+    HALF,
+    ONE,
+    TWO,
+    ZERO,
+    Description,
+    decimals,
+    number,
+    relation,
+    total,
+)
 from kernelqp.errors import ParameterError
 from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation
 from kernelqp.kernels import Linear, resolve
 from kernelqp.losses.curved import power_expr
-from kernelqp.methods.base import INTERCEPTS, Method, at_least_one, one_of, positive
+from kernelqp.methods.base import (
+    INTERCEPTS,
+    MARGIN_BALANCE,
+    SIGNS,
+    Machine,
+    Method,
+    at_least_one,
+    dual_margin_gain,
+    meanings,
+    one_of,
+    positive,
+    row,
+    scalar,
+    stated_form,
+)
 from kernelqp.methods.margin_page import MarginPage
 
 if TYPE_CHECKING:
@@ -85,6 +111,83 @@ class SoftMarginSVM(Method):
         set_(self, "kernel", resolve(self.kernel))
         if isinstance(self.class_weight, Mapping):
             set_(self, "class_weight", dict(self.class_weight))
+
+    def describe(self, form: str = "auto") -> Description:
+        """Return primal and dual as text and LaTeX, with the parameter values in place.
+
+        Parameters
+        ----------
+        form : str
+            Of the primal: "weights", "coefficients", or "auto", which is what ``primal`` takes.
+
+        Raises
+        ------
+        ParameterError
+            If the form is unknown, or is "weights" where the kernel has no explicit features.
+
+        Source
+        ------
+        Cortes & Vapnik (1995), Support-vector networks, Machine Learning 20, 273-297.
+
+        Examples
+        --------
+        >>> import kernelqp as kq
+        >>> print(kq.SoftMarginSVM(C=10, kernel=kq.RBF(gamma=0.5), intercept="none").describe())
+        SoftMarginSVM
+        primal: minimise over β, ξ
+                1/2 Σ_ij β_i β_j k(x_i, x_j) + 10 Σ_i s_i ξ_i
+            subject to
+                margin: y_i Σ_j β_j k(x_i, x_j) >= 1 − ξ_i  for every i
+                slack: ξ_i >= 0  for every i
+        dual: maximise over α
+                Σ_i α_i − 1/2 Σ_ij α_i α_j y_i y_j k(x_i, x_j)
+            subject to
+                lower: α_i >= 0  for every i
+                upper: α_i <= 10 s_i  for every i
+        where
+            C = 10, slack power q = 1
+            there is no intercept
+            k(x, z) = exp(−1/2 ‖x − z‖²)
+            s_i is the sample weight; class weights: none
+            y_i is +1 for the greater label and -1 for the other
+        """
+        form = stated_form(self.kernel, form, ("weights", "coefficients"))
+        machine, xi = Machine.of(self.kernel, self.intercept, form), row("xi")
+        cost = number(self.C) * total("i", row("s") * xi ** number(self.slack_power))
+        constraints = {
+            "margin": relation(row("y") * machine.values, ">=", ONE - xi),
+            "slack": relation(xi, ">=", ZERO),
+            **machine.extra,
+        }
+        unknowns = (*machine.unknowns, scalar("xi"))
+        primal = description.Program("minimise", unknowns, HALF * machine.norm2 + cost, constraints)
+        class_weight = "none" if self.class_weight is None else repr(self.class_weight)
+        factor = "" if self.class_weight is None else " times the class weight"
+        parameters = (
+            relation(scalar("C"), "=", number(self.C)),
+            ", slack power ",
+            relation(scalar("q"), "=", number(self.slack_power)),
+        )
+        weights = (row("s"), f" is the sample weight{factor}; class weights: {class_weight}")
+        remarks = (parameters, *meanings(self.kernel, self.intercept), weights, SIGNS)
+        return Description(type(self).__name__, primal, self._described_dual(), remarks)
+
+    def _described_dual(self) -> description.Program:
+        """Return the dual; its price of slack is Σ α_i²/(4 C s_i) for q = 2."""
+        alpha, s = row("alpha"), row("s")
+        C, q = decimals(self.C), decimals(self.slack_power)
+        gain = dual_margin_gain(self.intercept)
+        constraints = {"lower": relation(alpha, ">=", ZERO)}
+        if q == 1:
+            constraints["upper"] = relation(alpha, "<=", number(C) * s)
+        elif q == 2:
+            gain = gain - total("i", alpha**TWO / (number(4 * C) * s))
+        else:
+            share = (alpha / (number(q * C) * s)) ** number(q / (q - 1))
+            gain = gain - number((q - 1) * C) * total("i", s * share)
+        if self.intercept == "free":
+            constraints["balance"] = MARGIN_BALANCE
+        return description.Program("maximise", (scalar("alpha"),), gain, constraints)
 
     def has_explicit_features(self) -> bool:
         """Whether f can be written in weights w."""
