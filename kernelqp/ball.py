@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 LARGEST = 1e100  # of a radius: its square has to be a number
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BallRisk:
     """min d'θ + Σ c_i ℓ(y_i, f(x_i) + (Bθ)_i) over ‖f‖ <= R.
 
@@ -97,6 +97,9 @@ class BallRisk:
             raise InputError(f"a ball holds a RegularizedRisk; got {type(risk).__name__}")
         if self.risk.loss.hard:
             raise ParameterError("a hard margin in a ball is feasible or not: use HardMarginSVM")
+
+    def __repr__(self) -> str:
+        return f"<BallRisk: radius {self.radius:g} around {self.risk!r}>"
 
     @property
     def offset(self) -> Offset:

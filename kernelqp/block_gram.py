@@ -54,7 +54,7 @@ class Columns:
         self.filled += columns.size
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class BlockGram(Gram):
     """K of a bound kernel on the rows of X, shape (n, n), PSD by construction, in blocks.
 

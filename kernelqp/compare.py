@@ -52,10 +52,12 @@ class Comparison:
         return f"the values agree and the {what} differ: the optimum is not unique, all are optimal"
 
     def __str__(self) -> str:
+        width = max(10, *(len(s.solver) + 2 for s in self.solutions))
         head = (
-            f"{'side':<8}{'solver':<10}{'value':>18}{'gap':>10}{'support':>9}{'seconds':>9}  status"
+            f"{'side':<8}{'solver':<{width}}{'value':>18}{'gap':>10}{'support':>9}{'seconds':>9}"
+            f"  status"
         )
-        rows = [_row(s) for s in self.solutions]
+        rows = [_row(s, width) for s in self.solutions]
         return "\n".join(
             [head, *rows, f"{self.lower:.10g} <= optimum <= {self.upper:.10g}", self.verdict]
         )
@@ -125,11 +127,11 @@ def _close(vectors: list[Vector], tol: float, unit: float = 0.0) -> bool:
     return all(bool(np.abs(v - first).max(initial=0.0) <= np.sqrt(tol) * size) for v in vectors)
 
 
-def _row(s: Solution) -> str:
+def _row(s: Solution, width: int) -> str:
     support = getattr(s, "support", None)
     count = "" if support is None else str(len(support.support_vectors))
     side = s.origin[0].side
     return (
-        f"{side:<8}{s.solver:<10}{s.value:>18.10g}{s.certificate.relative_gap:>10.1e}"
+        f"{side:<8}{s.solver:<{width}}{s.value:>18.10g}{s.certificate.relative_gap:>10.1e}"
         f"{count:>9}{s.seconds:>9.2g}  {s.status.name}"
     )

@@ -354,7 +354,7 @@ def _check_two_classes(classes: NDArray[Any], n: int) -> None:
     if classes.dtype.kind == "f" and (classes % 1 != 0).any():
         raise DataError(message + "it looks continuous, so use a regression method")
     raise DataError(
-        message + "one SVM tells two classes apart; for more wrap the estimator in "
+        message + "one machine tells two classes apart; for more wrap the estimator in "
         "sklearn.multiclass.OneVsRestClassifier"
     )
 

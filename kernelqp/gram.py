@@ -25,7 +25,7 @@ from kernelqp.repaired import Repaired, is_precomputed
 BLOCK = 256  # rows at a time where an n x n temporary would be needed
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gram:
     """Symmetric PSD matrix K, shape (n, n), units [k], held dense or as F with K = F F'.
 
@@ -146,6 +146,10 @@ class Gram:
             )
         K = _clipped(K) if repair == "clip" else K - smallest * np.eye(len(K))
         return cls(_read_only(K), None, False, repair, -smallest, smallest)
+
+    def __repr__(self) -> str:
+        kind = "dense" if self.factor is None else f"{self.factor.shape[1]} features"
+        return f"<{type(self).__name__}: {self.n} rows, {kind}>"
 
     @property
     def n(self) -> int:

@@ -214,7 +214,7 @@ class Polynomial(_OfProducts):
     def feature_map(self, X: Matrix) -> Matrix:
         """Monomials phi(x) with phi(x)'phi(z) = (gamma x'z + constant)^degree.
 
-        The kernel must be bound; see `polynomial_features` for the formula and what is raised.
+        gamma is taken from X where it is no number; see `polynomial_features` for what is raised.
 
         Examples
         --------
@@ -223,7 +223,7 @@ class Polynomial(_OfProducts):
         """
         from kernelqp.polynomial_features import polynomial_features
 
-        return polynomial_features(X, self.degree, self._number, self.constant)
+        return polynomial_features(X, self.degree, self.bind(X)._number, self.constant)
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelqp._types import Matrix, Vector
+from kernelqp.columns import dense
 from kernelqp.errors import ParameterError
 from kernelqp.kernel_parameters import points
 
@@ -60,6 +61,9 @@ def polynomial_features(X: Matrix, degree: int, gamma: float, constant: float) -
     array([[4.    , 8.4853, 9.    ]])
     """
     X = points(X)
+    X = dense(X)
+    if np.ndim(X) != 2:
+        raise ParameterError(f"X must be 2-D, rows of points; got shape {np.shape(X)}")
     _check(X.shape[1], degree, gamma, constant)
     with np.errstate(all="ignore"):
         coordinates = math.sqrt(gamma) * X

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CRITERIA = ("gcv", "leave_one_out")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class RidgePath:
     """Regularised least squares at L values of λ; row k of every array belongs to ``lams[k]``.
 
@@ -74,6 +74,10 @@ class RidgePath:
     gcv: Vector
     leave_one_out_error: Vector
     method: Any
+
+    def __repr__(self) -> str:
+        lams = f"{self.lams.size} values of lam from {self.lams.min():g} to {self.lams.max():g}"
+        return f"<RidgePath: {self.method!r} at {lams}>"
 
     def best(self, by: str = "leave_one_out") -> Any:
         """Return the method at the λ of the least "leave_one_out" error or "gcv".
@@ -137,7 +141,9 @@ class Spectrum:
             U, sigma, right = scipy.linalg.svd(
                 A - np.outer(q, q @ A), full_matrices=False, check_finite=False
             )
-            e, V = sigma**2, right.T
+            # a null direction of A may lean on q, and says nothing: it is left to ``beyond``
+            kept = sigma > max(A.shape) * np.finfo(np.float64).eps * sigma.max(initial=0.0)
+            U, e, V = U[:, kept], sigma[kept] ** 2, right[kept].T
         else:
             K = root[:, None] * gram.dense_matrix()
             K *= root

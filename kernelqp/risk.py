@@ -132,7 +132,7 @@ class Function:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RegularizedRisk:
     """min 1/2 ‖f‖² + d'θ + Σ c_i ℓ(y_i, f(x_i) + (Bθ)_i).
 
@@ -190,6 +190,14 @@ class RegularizedRisk:
         set_(self, "offset", _offset(self.offset, n))
         if self.loss.margin and not np.isin(self.targets, (-1.0, 1.0)).all():
             raise DataError("targets of a margin loss must be -1 and +1; got other values")
+
+    def __repr__(self) -> str:
+        kind = (
+            "dense kernel" if self.gram.factor is None else f"{self.gram.inputs.shape[1]} features"
+        )
+        columns = self.offset.basis.shape[1]
+        offset = "free intercept" if self.offset.is_intercept else f"{columns} offsets"
+        return f"<RegularizedRisk: {self.loss!r}, {self.n} rows, {kind}, {offset}>"
 
     @property
     def n(self) -> int:

@@ -94,7 +94,10 @@ def find_support(
     ``gap`` bounds the distance of both points to the optimum; ``tight`` says that it is small
     enough for a multiplier strictly inside its box to be believed.
     """
-    if risk.loss.row(risk.targets, risk.costs) is None and not risk.loss.zero_beyond_margin:
+    whole = risk.loss.row(risk.targets, risk.costs)
+    if whole is None and not risk.loss.zero_beyond_margin:
+        return None
+    if whole is not None and not (np.isfinite([whole.lower, whole.upper]).any() or whole.eps.any()):
         return None
     beta = dual.coefficients
     row = risk.loss.local_row(risk.targets, risk.costs, beta)

@@ -235,6 +235,30 @@ def test_radius_0_with_a_penalised_intercept_meets_the_kkt_conditions(kernel, fo
     assert kq.check_kkt(m.solve(X, Y, form=form)).holds
 
 
+def test_beta_are_the_coefficients_of_f_in_every_form():
+    m = kq.ConstrainedRidge(radius=0.3)
+    solutions = [m.solve(X, Y, form=form) for form in ("weights", "residuals", "dual")]
+    for s in solutions:
+        np.testing.assert_allclose(X.T @ s.beta, solutions[0].weights, atol=1e-8)
+    assert kq.compare(solutions).verdict == "all results agree"
+    zero = kq.ConstrainedRidge(radius=0)
+    both = [zero.solve(X, Y), zero.solve(X, Y, form="dual")]
+    assert kq.compare(both).verdict == "all results agree"
+
+
+def test_a_ball_that_does_not_bind_has_the_multiplier_0():
+    solution = kq.ConstrainedRidge(radius=1e5).solve(X, Y)
+    assert solution.multiplier == solution.lam == 0.0
+    with pytest.raises(AttributeError, match="does not bind"):
+        solution.beta  # noqa: B018
+
+
+def test_a_ball_and_its_risk_print_on_one_line():
+    shown = repr(ball("tube", "linear", "free", 1.0))
+    assert shown.startswith("<BallRisk: radius 1 around <RegularizedRisk: EpsilonInsensitive")
+    assert "\n" not in shown
+
+
 def test_constraints_of_your_own_do_not_go_on_a_ball():
     page = kq.ConstrainedRidge(radius=1.0).primal(X, Y)
     with pytest.raises(kq.InputError, match="RegularizedLeastSquares"):

@@ -440,8 +440,10 @@ def test_the_default_form_of_a_polynomial_kernel_has_no_explicit_features():
 def test_a_feature_map_that_cannot_be_is_refused():
     with pytest.raises(ParameterError, match=r"constant must be >= 0.*-1\.0"):
         Polynomial(2, 1.0, -1.0).feature_map(X)
-    with pytest.raises(KernelError, match=r"bind\(X_train\)"):
-        Polynomial(2).feature_map(X)
+    bound = Polynomial(2).bind(X)
+    np.testing.assert_allclose(Polynomial(2).feature_map(X), bound.feature_map(X))
+    with pytest.raises(ParameterError, match="2-D"):
+        polynomial_features(np.ones(3), 2, 1.0, 1.0)
     wide = np.ones((1, 1412))  # C(1414, 2) = 998,991 and C(1415, 2) = 1,000,405
     assert polynomial_features(wide, 2, 1.0, 1.0).shape == (1, 998_991)
     assert polynomial_features(np.ones((1, 1413)), 2, 1.0, 0.0).shape == (1, 998_991)

@@ -306,6 +306,48 @@ def test_left_out_rows_keep_their_figures_as_lam_falls(intercept, lam):
     assert path.best("gcv").lam == lam
 
 
+def wide(name):
+    rng = np.random.default_rng(1)
+    A = rng.normal(size=(20, 50))
+    B = rng.normal(size=(20, 9))
+    return {
+        "wide": A,
+        "square": A[:, :20],
+        "one less": A[:, :19],
+        "twice": np.hstack([B, B]),
+        "one-hot": np.repeat(np.eye(5)[np.arange(20) % 5], 3, axis=1),
+        "zeros": np.hstack([B, np.zeros((20, 12))]),
+    }[name]
+
+
+@pytest.mark.parametrize("name", ["wide", "square", "one less", "twice", "one-hot", "zeros"])
+@every_intercept
+@pytest.mark.parametrize("s", [None, WEIGHTS[:20]], ids=["plain", "weighted"])
+def test_left_out_rows_of_features_that_are_many_or_coincide(name, intercept, s):
+    rows, y = wide(name), Y[:20]
+    lams = np.array([1e-3, 0.1, 10.0])
+    path = method(intercept=intercept).path(rows, y, lams, s)
+    weights = np.ones(20) if s is None else s
+    for k, lam in enumerate(lams):
+        for i in np.flatnonzero(weights)[[1, 7]]:
+            without = weights.copy()
+            without[i] = 0.0
+            one = method(intercept=intercept, lam=lam).solve(rows, y, without)
+            left = y[i] - one.predict(rows[i : i + 1])[0]
+            assert path.leave_one_out[k, i] == pytest.approx(left, rel=1e-6)
+        spent = path.effective_degrees_of_freedom[k]
+        used = np.nansum((weights > 0) * weights * path.residuals[k] ** 2)
+        n = (weights > 0).sum()
+        assert path.gcv[k] == pytest.approx(n * used / (n - spent) ** 2, rel=1e-6)
+
+
+def test_it_prints_on_one_line():
+    assert repr(method().path(X, Y, [1.0, 2.0])).count("\n") == 0
+    assert "2 values of lam" in repr(method().path(X, Y, [1.0, 2.0]))
+    with pytest.raises(AttributeError, match="no bounds or kinks"):
+        method().solve(X, Y).support  # noqa: B018
+
+
 def test_the_path_is_read_only():
     path = method().path(X, Y, [1.0])
     for name in ("lams", "values", "coefficients", "weights", "leave_one_out", "gcv"):

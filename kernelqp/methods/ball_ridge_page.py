@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelqp.arrays import EPS
 from kernelqp.ball import BallRisk, certify_in_ball
 from kernelqp.certificate import Candidate
 from kernelqp.data import decode
@@ -142,13 +143,25 @@ class BallRidgePage(KernelPage):
         return Written(values, multipliers)
 
     def _mu(self, risk: BallRisk, point: Point) -> float:
-        """Return μ = ‖f_α‖, about the mean of the rows where the intercept is free."""
-        return math.sqrt(risk.centred.risk.gram.norm2(point.beta))
+        """Return μ = ‖f_α‖, about the mean of the rows where the intercept is free.
+
+        It is 0 where it is no more than the rounding of a sum that cancels.
+        """
+        gram = risk.centred.risk.gram
+        mu = math.sqrt(gram.norm2(point.beta))
+        size = float(np.abs(point.beta) @ np.sqrt(np.maximum(gram.diagonal, 0.0)))
+        return mu if mu > EPS * self.n * size else 0.0
 
     def attributes(self, risk: BallRisk, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
         """Return what a Solution shows, in the caller's rows, and why other names are absent."""
         shown, absent = self.shown_function(point)
         b, mu = shown["intercept"], self._mu(risk, point)
+        if point.function.beta is None:  # f = R f_α/μ
+            pull = risk.radius / mu if mu > 0 else 0.0
+            shown["beta"] = self.data.scatter(pull * point.beta)
+            if mu == 0 and risk.radius > 0:
+                del shown["beta"]
+                absent["beta"] = "the ball does not bind: f is no combination of the multipliers"
         fitted = risk.risk.predictions(point.function, point.theta)
         shown |= {
             "alpha": self.data.scatter(point.beta),

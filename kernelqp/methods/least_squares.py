@@ -216,7 +216,10 @@ class RegularizedLeastSquares(Method):
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
         """Return the dual in α."""
         if self.lam == 0:
-            raise ParameterError("lam=0 has no dual in α, whose unit is 1/lam: use lam > 0")
+            raise ParameterError(
+                "lam=0 is stated by its primal in weights alone, with explicit features: "
+                "the dual's α are in units of 1/lam; use primal() (--form primal), or lam > 0"
+            )
         page = LeastSquaresPage.read_data(self, X, y, sample_weight, "dual")
         lam = cp.Parameter(nonneg=True, value=self.lam, name="lam")
         alpha = cp.Variable(page.n, name="alpha")

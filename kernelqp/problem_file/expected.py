@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 TOLERANCE = 1e-6
 
+NUMBERS = ("geometric_margin", "multiplier", "lam")  # attributes of a solution, as they are
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
@@ -81,7 +83,7 @@ def _complaint(key: str, value: Any, n: int) -> str:
         known = [status.name for status in Status]
         fine = is_kind(value, TEXT) and value.upper() in known
         return "" if fine else f"a status ({remedy(value, known)})"
-    if key in ("value", "intercept", "geometric_margin"):
+    if key in ("value", "intercept", *NUMBERS):
         fine = is_kind(value, NUMBER) and math.isfinite(value)
         return "" if fine else "a finite number"
     if key == "intercept_interval":
@@ -140,10 +142,13 @@ def _vector(name: str) -> Callable[[Solution | Infeasible, list[float], float], 
     return compare
 
 
-def _margin(result: Solution | Infeasible, want: float, tolerance: float) -> Check:
-    got = _shown(result, "geometric_margin")
-    ok = got is not None and _close(got, want, abs(want), _reach(result, tolerance))
-    return Check(want, got, ok)
+def _number(name: str) -> Callable[[Solution | Infeasible, float, float], Check]:
+    def compare(result: Solution | Infeasible, want: float, tolerance: float) -> Check:
+        got = _shown(result, name)
+        ok = got is not None and _close(got, want, abs(want) or 1.0, _reach(result, tolerance))
+        return Check(want, got, ok)
+
+    return compare
 
 
 def _intercept(result: Solution | Infeasible, want: float, tolerance: float) -> Check:
@@ -186,9 +191,10 @@ EXPECTATIONS: dict[str, Callable[[Any, Any, float], Check]] = {
     "beta": _vector("beta"),
     "weights": _vector("weights"),
     "slack": _vector("slack"),
+    "residuals": _vector("residuals"),
     "intercept": _intercept,
     "intercept_interval": _interval,
-    "geometric_margin": _margin,
+    **{name: _number(name) for name in NUMBERS},
     "support_vectors": _support,
     "n_support": _support,
 }

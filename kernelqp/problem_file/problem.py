@@ -229,6 +229,15 @@ def _method(table: Table) -> Any:
         raise table.error(f"name = {name!r} is unknown: {remedy(name, known)}")
     table.allow(["name", *(field.name for field in dataclasses.fields(known[name]))])
     given = {k: v for k, v in table.values.items() if k not in ("name", "class_weight")}
+    missing = [
+        field.name
+        for field in dataclasses.fields(known[name])
+        if field.name not in given
+        and field.default is dataclasses.MISSING
+        and field.default_factory is dataclasses.MISSING
+    ]
+    if missing:
+        raise table.error(f"{name} needs {missing[0]}")
     with table.blamed():
         return known[name](**given)
 
