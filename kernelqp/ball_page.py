@@ -14,15 +14,13 @@ import cvxpy as cp
 import numpy as np
 
 from kernelqp.certificate import Candidate
-from kernelqp.engine_page import NO_KERNEL
-from kernelqp.errors import InputError
+from kernelqp.engine_page import EnginePage, flat
 from kernelqp.fenchel import Program, constant
 from kernelqp.formulation import Formulation, Point, Written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kernelqp._types import Vector
     from kernelqp.ball import BallRisk
     from kernelqp.gram import Gram
 
@@ -71,37 +69,18 @@ def ball_dual(ball: BallRisk) -> Formulation:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class BallPage:
+class BallPage(EnginePage):
     """The map of (P) or (D) to their own ball."""
-
-    stated: BallRisk
-    side: str
-    data: None = None
-    in_coefficients: bool = False
-
-    def method_at(self, parameters: Mapping[str, float]) -> BallRisk:  # noqa: ARG002
-        """Return the risk: it is its own method."""
-        return self.stated
-
-    def risk(self, parameters: Mapping[str, float]) -> BallRisk:  # noqa: ARG002
-        """Return the risk."""
-        return self.stated
-
-    def scale(self, parameters: Mapping[str, float]) -> float:  # noqa: ARG002
-        """Return 1: the page is the engine's own."""
-        return 1.0
 
     def read(
         self, risk: BallRisk, values: Mapping[str, Any], multipliers: Mapping[str, Any]
     ) -> Candidate:
         """Return the candidate: the multiplier of ``prediction`` is β, that of ``balance`` θ."""
         if self.side == "dual":
-            return Candidate(beta=_flat(values["beta"]), theta=_flat(multipliers.get("balance")))
-        function = risk.risk.function(
-            beta=_flat(values.get("beta")), weights=_flat(values.get("w"))
-        )
-        theta = _flat(values.get("theta", np.zeros(0)))
-        return Candidate(beta=_flat(multipliers["prediction"]), function=function, theta=theta)
+            return Candidate(beta=flat(values["beta"]), theta=flat(multipliers.get("balance")))
+        function = risk.risk.function(beta=flat(values.get("beta")), weights=flat(values.get("w")))
+        theta = flat(values.get("theta", np.zeros(0)))
+        return Candidate(beta=flat(multipliers["prediction"]), function=function, theta=theta)
 
     def fill(self, risk: BallRisk, point: Point) -> Written:
         """Return every variable, and the multipliers that name an engine quantity."""
@@ -127,15 +106,3 @@ class BallPage:
         if risk.offset.is_intercept:
             shown["intercept"] = float(point.theta[0])
         return shown, {"weights": "this form is written in beta", "classes": "a risk has no labels"}
-
-    def decision_function(self, point: Point, X_new: Any) -> Vector:  # noqa: ARG002
-        """Raise: there is no kernel."""
-        raise InputError(NO_KERNEL)
-
-    def predict(self, point: Point, X_new: Any) -> Vector:  # noqa: ARG002
-        """Raise: there is no kernel."""
-        raise InputError(NO_KERNEL)
-
-
-def _flat(value: Any) -> Vector | None:
-    return None if value is None else np.ravel(np.asarray(value, dtype=np.float64), order="F")

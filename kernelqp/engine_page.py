@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kernelqp._types import Vector
-    from kernelqp.risk import RegularizedRisk
 
 NO_KERNEL = (
     "a risk is stated by its Gram matrix and has no kernel to see new rows with: use a method"
@@ -26,16 +25,16 @@ NO_KERNEL = (
 class EnginePage:
     """The map of (P) or (D) of :mod:`kernelqp.fenchel` to their own risk."""
 
-    stated: RegularizedRisk
+    stated: Any
     side: str
     data: None = None
     in_coefficients: bool = False
 
-    def method_at(self, parameters: Mapping[str, float]) -> RegularizedRisk:  # noqa: ARG002
+    def method_at(self, parameters: Mapping[str, float]) -> Any:  # noqa: ARG002
         """Return the risk: it is its own method."""
         return self.stated
 
-    def risk(self, parameters: Mapping[str, float]) -> RegularizedRisk:  # noqa: ARG002
+    def risk(self, parameters: Mapping[str, float]) -> Any:  # noqa: ARG002
         """Return the risk."""
         return self.stated
 
@@ -44,21 +43,21 @@ class EnginePage:
         return 1.0
 
     def read(
-        self, risk: RegularizedRisk, values: Mapping[str, Any], multipliers: Mapping[str, Any]
+        self, risk: Any, values: Mapping[str, Any], multipliers: Mapping[str, Any]
     ) -> Candidate:
         """Return the candidate: the multiplier of ``prediction`` is β, that of ``balance`` θ."""
         if self.side == "dual":
             theta = multipliers.get("balance", np.zeros(0))
-            return Candidate(beta=_flat(values["beta"]), theta=_flat(theta))
-        beta, weights = _flat(values.get("beta")), _flat(values.get("w"))
+            return Candidate(beta=flat(values["beta"]), theta=flat(theta))
+        beta, weights = flat(values.get("beta")), flat(values.get("w"))
         function = risk.function(beta=beta, weights=weights)
         return Candidate(
-            beta=_flat(multipliers["prediction"]),
+            beta=flat(multipliers["prediction"]),
             function=function,
-            theta=_flat(values.get("theta", np.zeros(0))),
+            theta=flat(values.get("theta", np.zeros(0))),
         )
 
-    def fill(self, risk: RegularizedRisk, point: Point) -> Written:
+    def fill(self, risk: Any, point: Point) -> Written:
         """Return every variable, and the multipliers that name an engine quantity."""
         if self.side == "dual":
             return Written({"beta": point.beta}, {"balance": point.theta})
@@ -70,9 +69,7 @@ class EnginePage:
         }
         return Written(values, {"prediction": point.beta})
 
-    def attributes(
-        self, risk: RegularizedRisk, point: Point
-    ) -> tuple[dict[str, Any], dict[str, str]]:
+    def attributes(self, risk: Any, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
         """Return β and, where there are any, the weights and the intercept."""
         shown: dict[str, Any] = {"beta": point.beta}
         if point.function.weights is not None:
@@ -90,5 +87,6 @@ class EnginePage:
         raise InputError(NO_KERNEL)
 
 
-def _flat(value: Any) -> Vector | None:
+def flat(value: Any) -> Vector | None:
+    """Return a cvxpy value as a vector in column order."""
     return None if value is None else np.ravel(np.asarray(value, dtype=np.float64), order="F")

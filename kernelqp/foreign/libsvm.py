@@ -35,46 +35,38 @@ def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[
                 "a LIBSVM model file does not hold epsilon: pass epsilon (the -p of svm-train)"
             )
         beta = signed(place(model, rows.X, np.zeros(len(values))), model.coefficients[:, 0], rows)
-        loss = EpsilonInsensitive(model.epsilon)
-        words = f"1/2 |f|^2 + {C} sum max(0, |y - f(x) - b| - {model.epsilon:g})"
-        words += f", kernel {kernel}{read_off}"
-        costs = prices[0] * rows.weights
-        b = float(shifts[0])
-        return [
-            dual_reading(
-                "LIBSVM", words, gram, values, costs, loss, beta, b, rows.index, 1.0, REMEDIES
-            )
-        ]
-    unknown = np.setdiff1d(values, model.labels())
+        loss, b = EpsilonInsensitive(model.epsilon), float(shifts[0])
+        words = f"1/2 |f|^2 + {C} sum max(0, |y - f(x) - b| - {model.epsilon:g}), kernel {kernel}"
+        words, costs = words + read_off, prices[0] * rows.weights
+        parts = ("LIBSVM", words, gram, values, costs, loss, beta, b, rows.index)
+        return [dual_reading(*parts, remedies=REMEDIES)]
+    words = f"1/2 |f|^2 + {C} sum max(0, 1 - y (f(x) + b)), kernel {kernel}{read_off}"
+    return _pairs(model, rows, values, prices, gram, words)
+
+
+def _pairs(  # every argument is a part of the problem
+    model: LibsvmModel, rows: Rows, values: Vector, prices: Vector, gram: Gram, words: str
+) -> list[Reading]:
+    """Return the problem of every pair of labels."""
+    labels, several = model.labels(), model.labels().size > 2
+    unknown = np.setdiff1d(values, labels)
     if unknown.size:
         raise InputError(
             f"y holds {unknown[0]:g}, the labels of the model file are {model.header['label']}: "
             f"pass the labels it was trained on"
         )
-    words = f"1/2 |f|^2 + {C} sum max(0, 1 - y (f(x) + b)), kernel {kernel}{read_off}"
-    costs = prices[np.argmax(values[:, None] == model.labels(), axis=1)] * rows.weights
-    where, labels = place(model, rows.X, values), model.labels()
-    readings = []
+    costs = prices[np.argmax(values[:, None] == labels, axis=1)] * rows.weights
+    where, shifts, readings = place(model, rows.X, values), model.shifts(), []
     for k, (i, j) in enumerate(combinations(range(labels.size), 2)):
         chosen = np.flatnonzero((values == labels[i]) | (values == labels[j]))
         first = values[chosen] == labels[i]
         low, high = (signed(where, model.coefficients[:, r], rows)[chosen] for r in (j - 1, i))
-        pair = f": {labels[i]:g} against {labels[j]:g}" if labels.size > 2 else ""
-        readings.append(
-            dual_reading(
-                f"LIBSVM{pair}",
-                words,
-                gram if len(chosen) == len(values) else sub_gram(gram, chosen, labels.size),
-                np.where(first, 1.0, -1.0),
-                costs[chosen],
-                Hinge(),
-                np.where(first, low, high) if labels.size > 2 else low,
-                float(shifts[k]),
-                rows.index[chosen],
-                1.0,
-                REMEDIES,
-            )
-        )
+        pair = f": {labels[i]:g} against {labels[j]:g}" if several else ""
+        part = sub_gram(gram, chosen, labels.size) if several else gram
+        signs, beta = np.where(first, 1.0, -1.0), np.where(first, low, high) if several else low
+        parts = (f"LIBSVM{pair}", words, part, signs, costs[chosen], Hinge(), beta)
+        b = float(shifts[k])
+        readings.append(dual_reading(*parts, b, rows.index[chosen], remedies=REMEDIES))
     return readings
 
 

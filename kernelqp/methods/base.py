@@ -52,8 +52,8 @@ class Method:
         raise NotImplementedError
 
     def has_explicit_features(self) -> bool:
-        """Whether f can be written in weights w."""
-        raise NotImplementedError
+        """Whether f can be written in weights w: the kernel has explicit features."""
+        return explicit(self.kernel)
 
     def solve(
         self,
@@ -220,6 +220,11 @@ class Machine:
         return cls((scalar(name), b), norm2, values + b, extra)
 
 
+def explicit(kernel: Kernel) -> bool:
+    """Whether a kernel has explicit features."""
+    return kernel.features(np.zeros((1, 1))) is not None
+
+
 def stated_form(kernel: Kernel, form: str, allowed: tuple[str, ...]) -> str:
     """Return the form that a description is asked for; "auto" is that of the page.
 
@@ -228,14 +233,13 @@ def stated_form(kernel: Kernel, form: str, allowed: tuple[str, ...]) -> str:
     ParameterError
         If it is not allowed, or is "weights" where the kernel has no explicit features.
     """
-    explicit = kernel.features(np.zeros((1, 1))) is not None
     chosen = one_of("form", form, ("auto", *allowed))
-    if chosen == "weights" and not explicit:
+    if chosen == "weights" and not explicit(kernel):
         raise ParameterError(
             f"form 'weights' needs explicit features, and {kernel!r} has none: "
             f"use form='coefficients'"
         )
-    return ("weights" if explicit else "coefficients") if chosen == "auto" else chosen
+    return ("weights" if explicit(kernel) else "coefficients") if chosen == "auto" else chosen
 
 
 def meanings(kernel: Kernel, intercept: str) -> tuple[tuple[Piece, ...], ...]:

@@ -100,10 +100,6 @@ class ConstrainedRidge(Method):
         one_of("intercept", self.intercept, INTERCEPTS)
         set_(self, "kernel", resolve(self.kernel))
 
-    def has_explicit_features(self) -> bool:
-        """Whether f can be written in weights w."""
-        return isinstance(self.kernel, Linear)
-
     def primal(self, X: Any, y: Any, sample_weight: Any = None, form: str = "auto") -> Formulation:
         """Return the primal in "weights" or "coefficients", or with "residuals" as variables."""
         if form == "dual":

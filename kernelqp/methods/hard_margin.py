@@ -151,10 +151,6 @@ class HardMarginSVM(Method):
         gain = dual_margin_gain(self.intercept)
         return description.Program("maximise", (scalar("alpha"),), gain, constraints)
 
-    def has_explicit_features(self) -> bool:
-        """Whether f can be written in weights w."""
-        return isinstance(self.kernel, Linear)
-
     def primal(self, X: Any, y: Any, sample_weight: Any = None, form: str = "auto") -> Formulation:
         """Return the primal in "weights" (explicit features), "coefficients", or "max_margin"."""
         if form == "dual":

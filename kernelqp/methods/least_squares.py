@@ -184,10 +184,6 @@ class RegularizedLeastSquares(Method):
         remarks = (lam, *meaning, (row("s"), " is the sample weight"))
         return Description(type(self).__name__, primal, dual, remarks)
 
-    def has_explicit_features(self) -> bool:
-        """Whether f can be written in weights w."""
-        return isinstance(self.kernel, Linear)
-
     def primal(self, X: Any, y: Any, sample_weight: Any = None, form: str = "auto") -> Formulation:
         """Return the primal in "weights" (explicit features) or "coefficients"."""
         if form == "dual":

@@ -189,10 +189,6 @@ class SoftMarginSVM(Method):
             constraints["balance"] = MARGIN_BALANCE
         return description.Program("maximise", (scalar("alpha"),), gain, constraints)
 
-    def has_explicit_features(self) -> bool:
-        """Whether f can be written in weights w."""
-        return isinstance(self.kernel, Linear)
-
     def primal(self, X: Any, y: Any, sample_weight: Any = None, form: str = "auto") -> Formulation:
         """Return the primal in "weights" (explicit features) or "coefficients"."""
         if form == "dual":
