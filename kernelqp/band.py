@@ -41,7 +41,7 @@ def band_duals(
     if row is None or not (np.isfinite(row.lower) | np.isfinite(row.upper) | (row.eps > 0)).all():
         return
     p = risk.predictions(function, theta)
-    whole = risk.gram.factor is not None and solve_cost(risk.gram, risk.n) <= CHEAP
+    whole = is_cheap(risk)
     for width in (math.inf,) if whole else WIDTHS:
         low, high = _slopes(risk, p, width * unit if math.isfinite(width) else 0.0)
         inside = (low < high) if math.isfinite(width) else np.ones(risk.n, dtype=bool)
@@ -57,6 +57,11 @@ def band_duals(
         known = weights is not None and inside.all()
         reached = risk.function(weights=weights) if known else raw
         yield repair_dual(risk, raw, found), reached, found
+
+
+def is_cheap(risk: RegularizedRisk) -> bool:
+    """Whether features make the whole kernel QP cheap."""
+    return risk.gram.factor is not None and solve_cost(risk.gram, risk.n) <= CHEAP
 
 
 def solve_cost(gram: Gram, n: int) -> float:

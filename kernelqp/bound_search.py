@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from kernelqp.band import band_duals
+from kernelqp.band import band_duals, is_cheap
 from kernelqp.certificate import relative_gap, target_unit
 from kernelqp.elbow import elbow_solve
 from kernelqp.newton import is_smooth, newton_primal, slope_dual
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from kernelqp.progress import Progress
     from kernelqp.risk import Function, RegularizedRisk
 
-    Attempt: TypeAlias = tuple[Function, Function, Vector]  # a dual point, and its (f, θ)
+    # a dual point, and the (f, θ) that belongs to it
+    Attempt: TypeAlias = tuple[Function, Function | None, Vector]
 
 KNOWN = 1e-2  # of tol: the relative width at which the optimum counts as known
 CLEAR = 0.5  # of tol: the relative gap below which a model is converged without further work
@@ -54,10 +55,10 @@ class Search:
                 gap = relative_gap(primal, lower, scale)
                 if self.interrupted or gap <= CLEAR * self.tol:
                     break
-                point = repair_primal(risk, reached, best_offset(risk, reached, offset))
-                best = min(best, risk.primal_value(*point))
-                if relative_gap(best, lower, scale) <= KNOWN * self.tol:
-                    break
+                for point in _primal_points(risk, reached, offset):
+                    best = min(best, risk.primal_value(*point))
+                    if relative_gap(best, lower, scale) <= KNOWN * self.tol:
+                        return dual, best
                 self.progress.say(f"relative gap at most {gap:.1e}")
         except KeyboardInterrupt:
             self.interrupted = True
@@ -67,21 +68,33 @@ class Search:
         return dual, best
 
 
+def _primal_points(
+    risk: RegularizedRisk, function: Function | None, theta: Vector
+) -> Iterator[tuple[Function, Vector]]:
+    """Yield (f, θ) as it is, and repaired, which costs more."""
+    if function is not None:
+        yield function, theta
+        yield repair_primal(risk, function, best_offset(risk, function, theta))
+
+
 def attempts(
     risk: RegularizedRisk, start: Function, function: Function, theta: Vector
 ) -> Iterator[Attempt]:
     """Yield a dual point and the (f, θ) that belongs to it, the cheap ones first.
 
     The candidate's own; Newton's for a smooth loss; the linear system of the candidate's sets;
-    kernel QPs near kinks, and the linear system of what they find.
+    kernel QPs near kinks, and the linear system of what they find. A dual made from slopes has no
+    f of its own that is worth a look, and its sets are no start where the whole QP is cheap.
     """
-    if function.weights is not None and is_smooth(risk):
-        yield slope_dual(risk, function, theta), function, theta
+    primal_only = function.weights is not None
+    if primal_only and is_smooth(risk):
+        yield slope_dual(risk, function, theta), None, theta
         better = newton_primal(risk, function, theta)
         yield slope_dual(risk, *better), *better
     dual = repair_dual(risk, start, theta)
-    yield dual, dual, theta
-    yield _settled(risk, dual, theta)
+    yield dual, None if primal_only else dual, theta
+    if not (primal_only and is_cheap(risk)):
+        yield _settled(risk, dual, theta)
     for found, reached, offset in band_duals(risk, function, theta, target_unit(risk)):
         yield found, reached, offset
         yield _settled(risk, found, offset)

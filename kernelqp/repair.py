@@ -25,9 +25,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def imbalance(risk: RegularizedRisk, beta: Vector) -> Vector:
-    """Return B'β − d, shape (m,), summed without rounding."""
-    columns = (risk.offset.basis * beta[:, None]).T
-    return np.array([math.fsum(column) for column in columns]) - risk.offset.price
+    """Return B'β − d, shape (m,), summed in the longest numbers there are."""
+    columns = (risk.offset.basis * beta[:, None]).astype(np.longdouble)
+    return np.asarray(columns.sum(axis=0) - risk.offset.price, dtype=np.float64)
 
 
 def majorised_step(risk: RegularizedRisk, dual: Function, theta: Vector) -> Function:

@@ -118,7 +118,8 @@ def interior_point(
         before, size = size, float(np.abs(off).max(initial=0.0))
         settled = size <= SMALL * state.size or size > 0.5 * before
         value = float(row.q @ beta - row.eps @ np.abs(beta) - 0.5 * beta @ pull)
-        left = state.mu * state.complements
+        mu = state.mu
+        left = mu * state.complements
         if settled and left <= max(TARGET * abs(value), NOTHING * state.start):
             break
         try:
@@ -126,11 +127,11 @@ def interior_point(
         except scipy.linalg.LinAlgError:  # no figures are left: the certificate says what it is
             break
         guess = newton.step(-state.x * state.z, -state.w * state.v)
-        sigma = (state.mu_after(guess, state.longest(guess)) / state.mu) ** 3
+        sigma = (max(state.mu_after(guess, state.longest(guess)), 0.0) / mu) ** 3
         dx, _, dz, dv, _ = guess
         step = newton.step(
-            sigma * state.mu - state.x * state.z - dx * dz,
-            sigma * state.mu - state.w * state.v + dx * dv,
+            sigma * mu - state.x * state.z - dx * dz,
+            sigma * mu - state.w * state.v + dx * dv,
         )
         t = min(1.0, BACK * state.longest(step))
         state = state.moved(step, t)
@@ -185,8 +186,12 @@ class State:
         return float(self.x @ self.z + self.w @ self.v) / self.complements
 
     def mu_after(self, step: Step, t: float) -> float:
-        """Return ``mu`` at the end of t times a step."""
-        return self.moved(step, min(t, 1.0)).mu
+        """Return ``mu`` at the end of t times a step, of dx z, x dz and dx dz alone."""
+        dx, _, dz, dv, _ = step
+        t, dw = min(t, 1.0), np.where(self.bounded, -dx, 0.0)
+        first = self.z @ dx + self.x @ dz + self.v @ dw + self.w @ dv
+        second = dx @ dz + dw @ dv
+        return self.mu + t * float(first + t * second) / self.complements
 
     def moved(self, step: Step, t: float) -> State:
         """Return the state after t times a step."""
