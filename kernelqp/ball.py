@@ -45,20 +45,19 @@ from kernelqp.repair import (
     settle,
     spread,
 )
-from kernelqp.risk import Function, RegularizedRisk
+from kernelqp.risk import Function, RegularizedRisk, TwoSided
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector
     from kernelqp.formulation import Formulation
     from kernelqp.risk import Offset
-    from kernelqp.solution import Infeasible, Solution
 
 
 LARGEST = 1e100  # of a radius: its square has to be a number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BallRisk:
+class BallRisk(TwoSided):
     """min d'θ + Σ c_i ℓ(y_i, f(x_i) + (Bθ)_i) over ‖f‖ <= R.
 
     Parameters
@@ -144,15 +143,6 @@ class BallRisk:
         from kernelqp.ball_page import ball_dual
 
         return ball_dual(self)
-
-    def solve(
-        self, form: str = "dual", solver: str = "auto", tol: float = 1e-6
-    ) -> Solution | Infeasible:
-        """Solve one form and certify it."""
-        if form not in ("primal", "dual"):
-            raise ParameterError(f"form must be 'primal' or 'dual'; got {form!r}")
-        chosen = self.primal() if form == "primal" else self.dual()
-        return chosen.solve(solver=solver, tol=tol)
 
 
 def certify_in_ball(ball: BallRisk, candidate: Candidate, tol: float) -> Verdict:

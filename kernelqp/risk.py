@@ -132,8 +132,29 @@ class Function:
         )
 
 
+class TwoSided:
+    """A problem that states its primal and its dual, and is solved by either."""
+
+    def primal(self) -> Formulation:
+        """Return the primal as a cvxpy problem."""
+        raise NotImplementedError
+
+    def dual(self) -> Formulation:
+        """Return the dual as a cvxpy problem."""
+        raise NotImplementedError
+
+    def solve(
+        self, form: str = "dual", solver: str = "auto", tol: float = 1e-6
+    ) -> Solution | Infeasible:
+        """Solve one form and certify it."""
+        if form not in ("primal", "dual"):
+            raise ParameterError(f"form must be 'primal' or 'dual'; got {form!r}")
+        chosen = self.primal() if form == "primal" else self.dual()
+        return chosen.solve(solver=solver, tol=tol)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class RegularizedRisk:
+class RegularizedRisk(TwoSided):
     """min 1/2 ‖f‖² + d'θ + Σ c_i ℓ(y_i, f(x_i) + (Bθ)_i).
 
     Parameters
@@ -304,15 +325,6 @@ class RegularizedRisk:
         from kernelqp.fenchel import dual_formulation
 
         return dual_formulation(self)
-
-    def solve(
-        self, form: str = "dual", solver: str = "auto", tol: float = 1e-6
-    ) -> Solution | Infeasible:
-        """Solve one form and certify it."""
-        if form not in ("primal", "dual"):
-            raise ParameterError(f"form must be 'primal' or 'dual'; got {form!r}")
-        chosen = self.primal() if form == "primal" else self.dual()
-        return chosen.solve(solver=solver, tol=tol)
 
 
 def _offset(value: object, n: int) -> Offset:
