@@ -23,8 +23,10 @@ from kernelqp.kkt import KKTReport, dual_function, lagrangian
 from kernelqp.methods import (
     ConstrainedRidge,
     HardMarginSVM,
+    QuantileRegression,
     RegularizedLeastSquares,
     SoftMarginSVM,
+    SupportVectorRegression,
 )
 from kernelqp.problem_file import Problem, load_problem, problem_names
 from kernelqp.repaired import Repaired
@@ -60,6 +62,7 @@ __all__ = [
     "Polynomial",
     "Precomputed",
     "Problem",
+    "QuantileRegression",
     "RegularizedLeastSquares",
     "RegularizedRisk",
     "Repaired",
@@ -70,6 +73,7 @@ __all__ = [
     "SolverError",
     "Status",
     "Support",
+    "SupportVectorRegression",
     "__version__",
     "assert_kkt",
     "certify",

@@ -10,7 +10,7 @@ class Reader:
 
     TOKEN = re.compile(
         r"\s*(\d+\.?\d*(?:e[+-]\d+)?|Σ_[ij]+|k\(x_i, x_j\)|w'φ\(x_i\)|w'x_i|‖w‖²|‖w‖"
-        r"|[αβξsy]_[ij]|[bM]|√|>=|<=|[-+−=²^/()])"
+        r"|[αβξsyu]\*?_[ij]|[bM]|√|>=|<=|[-+−=²^/()])"
     )
 
     def __init__(self, text, point):
@@ -41,6 +41,9 @@ class Reader:
         return value
 
     def term(self):
+        if self.next() == "−":
+            self.take()
+            return -self.term()
         if self.next().startswith("Σ_"):
             axes = tuple("ij".index(row) for row in self.take()[2:])
             return np.sum(self.term(), axis=axes, keepdims=True)
@@ -82,6 +85,7 @@ class Reader:
         if token == "‖w‖²":
             return p["w"] @ p["w"]
         name = {"α": "alpha", "β": "beta", "ξ": "xi"}.get(token[0], token[0])
+        name += "_star" * ("*" in token)
         if token.endswith(("_i", "_j")):
             return p[name][:, None] if token.endswith("_i") else p[name][None, :]
         return p[name]

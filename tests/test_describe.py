@@ -41,8 +41,16 @@ def methods():
             for lam in (3.0, 0.1, 1.0):
                 yield kernel, kq.RegularizedLeastSquares(lam=lam, **common)
             yield kernel, kq.ConstrainedRidge(radius=2.5, **common)
+            for loss in ("epsilon_insensitive", "squared_epsilon_insensitive", "huber", "absolute"):
+                for C in (0.3, 1.0, 10.0):
+                    yield kernel, kq.SupportVectorRegression(C=C, loss=loss, delta=0.7, **common)
+            for tau in (0.9, 0.25):
+                yield kernel, kq.QuantileRegression(C=10, tau=tau, **common)
             if kernel == "linear":
                 yield kernel, kq.RegularizedLeastSquares(lam=0, **common)
+                yield kernel, kq.QuantileRegression(C=np.inf, tau=0.9, **common)
+                for loss in ("epsilon_insensitive", "huber"):
+                    yield kernel, kq.SupportVectorRegression(C=np.inf, loss=loss, **common)
 
 
 def cases():
@@ -52,7 +60,7 @@ def cases():
             forms += ("max_margin",)
         if isinstance(method, kq.ConstrainedRidge):
             forms += ("residuals",)
-        if getattr(method, "lam", 1.0) == 0:
+        if getattr(method, "lam", 1.0) == 0 or getattr(method, "C", 1.0) == np.inf:
             forms = ("auto", "weights")
         for form in forms:
             yield pytest.param(method, form, id=f"{method!r}-{form}")
@@ -62,7 +70,12 @@ EVERY_CASE = tuple(cases())
 
 
 def targets(method):
-    real = (kq.RegularizedLeastSquares, kq.ConstrainedRidge)
+    real = (
+        kq.RegularizedLeastSquares,
+        kq.ConstrainedRidge,
+        kq.SupportVectorRegression,
+        kq.QuantileRegression,
+    )
     return TARGETS if isinstance(method, real) else LABELS
 
 
@@ -82,7 +95,7 @@ def point_of(method, formulation):
     point = {}
     for name, variable in formulation.variables.items():
         point[name] = rng.uniform(0.1, 2.0, size=variable.shape)
-        if name not in ("xi", "alpha"):
+        if not name.startswith(("xi", "alpha")):
             point[name] = point[name] - 1.0
         variable.value = point[name]
     data, kernel = formulation.page.data, method.kernel.bind(X)
@@ -99,7 +112,7 @@ def point_of(method, formulation):
 def test_names_are_those_of_the_page(method, form):
     for program, formulation in sides(method, form):
         assert set(program.constraints) == set(formulation.constraints)
-        words = {"α": "alpha", "β": "beta", "ξ": "xi"}
+        words = {"α": "alpha", "α*": "alpha_star", "β": "beta", "ξ": "xi", "ξ*": "xi_star"}
         shown = [words.get(symbol.text, symbol.text) for symbol in program.unknowns]
         assert shown == list(formulation.variables)
         sense = {"minimise": "minimize", "maximise": "maximize"}[program.sense]
@@ -143,7 +156,8 @@ def test_the_text_that_is_shown_computes_to_the_page(method, form):
 # --- LaTeX ---------------------------------------------------------------------------------------
 
 TEX = {
-    r"\alpha": "α", r"\beta": "β", r"\xi": "ξ", r"\lambda": "λ", r"\phi": "φ", r"\sum": "Σ",
+    r"\alpha": "α", r"\beta": "β", r"\xi": "ξ", r"\epsilon": "ε", r"\delta": "δ", r"\tau": "τ",
+    r"\infty": "∞", r"\lambda": "λ", r"\phi": "φ", r"\sum": "Σ",
     r"\sqrt": "√", r"\geq": ">=", r"\leq": "<=", r"\exp": "exp",
     "-": "−", r"\|": "‖", r"\top": "'", r"\times": "e",
 }  # fmt: skip
@@ -193,6 +207,7 @@ def in_plain_notation(latex):
         .replace(r"\|w\|", "‖w‖")
         .replace("^2", "²")
     )
+    latex = re.sub(r"\{(\\\w+)\^\*\}", r"\1*", latex)
     latex = latex.replace(r"\left", "").replace(r"\right", "")
     for braced, turned in BRACES:
         latex = re.sub(braced, turned, latex)

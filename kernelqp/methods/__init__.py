@@ -3,14 +3,25 @@
 from kernelqp.methods.constrained_ridge import ConstrainedRidge
 from kernelqp.methods.hard_margin import HardMarginSVM
 from kernelqp.methods.least_squares import RegularizedLeastSquares
+from kernelqp.methods.quantile import QuantileRegression
 from kernelqp.methods.soft_margin import SoftMarginSVM
+from kernelqp.methods.support_vector_regression import SupportVectorRegression
 
-METHODS = (ConstrainedRidge, HardMarginSVM, RegularizedLeastSquares, SoftMarginSVM)
+METHODS = (
+    ConstrainedRidge,
+    HardMarginSVM,
+    QuantileRegression,
+    RegularizedLeastSquares,
+    SoftMarginSVM,
+    SupportVectorRegression,
+)
 
 __all__ = [
     "METHODS",
     "ConstrainedRidge",
     "HardMarginSVM",
+    "QuantileRegression",
     "RegularizedLeastSquares",
     "SoftMarginSVM",
+    "SupportVectorRegression",
 ]

@@ -107,11 +107,27 @@ def positive(name: str, value: Any, remedy: str = "") -> float:
     return number
 
 
+def positive_or_inf(name: str, value: Any) -> float:
+    """Return ``value`` as a float, or raise ParameterError unless it is > 0; inf may be."""
+    number = _number(name, value)
+    if not number > 0:
+        raise ParameterError(f"{name} must be a number > 0, inf for no penalty; got {value!r}")
+    return number
+
+
 def not_negative(name: str, value: Any) -> float:
     """Return ``value`` as a float, or raise ParameterError unless it is finite and >= 0."""
     number = _number(name, value)
     if not (number >= 0 and math.isfinite(number)):
         raise ParameterError(f"{name} must be a finite number >= 0; got {value!r}")
+    return number
+
+
+def between(name: str, value: Any, low: float, high: float) -> float:
+    """Return ``value`` as a float, or raise ParameterError unless low < value < high."""
+    number = _number(name, value)
+    if not low < number < high:
+        raise ParameterError(f"{name} must lie between {low:g} and {high:g}; got {value!r}")
     return number
 
 
@@ -156,7 +172,16 @@ def _number(name: str, value: Any) -> float:
         raise ParameterError(f"{name} is too large for a float; got {value!r}") from None
 
 
-LETTERS = {"alpha": ("α", r"\alpha"), "beta": ("β", r"\beta"), "xi": ("ξ", r"\xi")}
+LETTERS = {
+    "alpha": ("α", r"\alpha"),
+    "alpha_star": ("α*", r"{\alpha^*}"),
+    "beta": ("β", r"\beta"),
+    "delta": ("δ", r"\delta"),
+    "epsilon": ("ε", r"\epsilon"),
+    "tau": ("τ", r"\tau"),
+    "xi": ("ξ", r"\xi"),
+    "xi_star": ("ξ*", r"{\xi^*}"),
+}
 
 
 def scalar(name: str) -> Symbol:

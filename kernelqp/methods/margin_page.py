@@ -23,7 +23,7 @@ from kernelqp.fenchel import square_norm
 from kernelqp.formulation import Point, Written
 from kernelqp.losses import HardMargin, Hinge, Loss, PowerHinge, SquaredHinge
 from kernelqp.methods.base import positive
-from kernelqp.methods.page import KernelPage, flat, given
+from kernelqp.methods.page import KernelPage, bound_multipliers, flat, given
 from kernelqp.risk import RegularizedRisk
 from kernelqp.support import margin_unit
 
@@ -146,7 +146,7 @@ class MarginPage(KernelPage):
     def _dual_multipliers(
         self, risk: RegularizedRisk, alpha: Vector, z: Vector, point: Point
     ) -> dict[str, Any]:
-        """Return the multipliers of a point; one that its own slack outweighs is 0, not rounding.
+        """Return the multipliers of a point.
 
         lower is (z − 1 + ξ)₊ with ξ = (α/(c q))^(1/(q−1)), 0 for q = 1; upper is (1 − z)₊.
         """
@@ -157,12 +157,10 @@ class MarginPage(KernelPage):
         else:
             paid = np.maximum(alpha, 0.0) / (risk.costs * self.power)
             slack = paid ** (1.0 / (self.power - 1.0))
-        lower = np.maximum(z - 1.0 + slack, 0.0)
-        lower[alpha * unit > lower] = 0.0
+        high = risk.costs if self.power == 1 else np.full_like(alpha, np.inf)
+        lower, upper = bound_multipliers(alpha, np.zeros_like(alpha), high, 1.0 - z - slack, unit)
         if self.power != 1:
             return {"lower": lower, **balance}
-        upper = np.maximum(1.0 - z, 0.0)
-        upper[(risk.costs - alpha) * unit > upper] = 0.0
         return {"lower": lower, "upper": upper, **balance}
 
     # --- what a solution shows -----------------------------------------------------------------

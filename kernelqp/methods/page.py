@@ -200,6 +200,19 @@ class KernelPage:
         return np.asarray((features - centre) @ w + (b + float(centre @ w)))
 
 
+def bound_multipliers(
+    value: Vector, low: Vector, high: Vector, slope: Vector, unit: Vector
+) -> tuple[Vector, Vector]:
+    """Return the multipliers of low <= value and of value <= high: the slope that points out.
+
+    One that its own slack outweighs, in ``unit`` of the slope, is 0, not rounding.
+    """
+    lower, upper = np.maximum(-slope, 0.0), np.maximum(slope, 0.0)
+    lower[(value - low) * unit > lower] = 0.0
+    upper[(high - value) * unit > upper] = 0.0
+    return lower, upper
+
+
 def flat(value: Any) -> Vector | None:
     """Return a cvxpy value as a vector in column order; its shape may be (), (1,) or (n,)."""
     return None if value is None else np.ravel(np.asarray(value, dtype=np.float64), order="F")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.linalg
@@ -36,7 +36,7 @@ class UnpenalizedPage(KernelPage):
 
     loss: Loss | None = None
 
-    def with_loss(self, loss: Loss, parameter: str) -> UnpenalizedPage:
+    def with_loss(self, loss: Loss, parameter: str) -> Self:
         """Return the page of a loss; ParameterError unless f is written in weights."""
         if self.form != "weights":
             raise ParameterError(
