@@ -6,6 +6,7 @@ from kernelqp.certificate import Candidate, Certificate, certify_candidate
 from kernelqp.certify import ModelCertificate, certify
 from kernelqp.check import assert_kkt, check_kkt
 from kernelqp.compare import Comparison, compare
+from kernelqp.crossings import Crossing
 from kernelqp.description import Description
 from kernelqp.errors import (
     InputError,
@@ -28,7 +29,9 @@ from kernelqp.methods import (
     SoftMarginSVM,
     SupportVectorRegression,
 )
+from kernelqp.non_crossing import JointQuantiles
 from kernelqp.problem_file import Problem, load_problem, problem_names
+from kernelqp.quantiles import Quantiles, quantiles
 from kernelqp.repaired import Repaired
 from kernelqp.risk import Function, Offset, RegularizedRisk
 from kernelqp.separable import Separability, separable
@@ -44,6 +47,7 @@ __all__ = [
     "Certificate",
     "Comparison",
     "ConstrainedRidge",
+    "Crossing",
     "Description",
     "Formulation",
     "Function",
@@ -51,6 +55,7 @@ __all__ = [
     "HardMarginSVM",
     "Infeasible",
     "InputError",
+    "JointQuantiles",
     "KKTReport",
     "KernelAudit",
     "KernelQPError",
@@ -63,6 +68,7 @@ __all__ = [
     "Precomputed",
     "Problem",
     "QuantileRegression",
+    "Quantiles",
     "RegularizedLeastSquares",
     "RegularizedRisk",
     "Repaired",
@@ -89,5 +95,6 @@ __all__ = [
     "normalize",
     "power_series",
     "problem_names",
+    "quantiles",
     "separable",
 ]

@@ -25,7 +25,7 @@ from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
 from kernelqp.solvers.native import NATIVE, native
-from kernelqp.twin import Twin, hardness, unit_of
+from kernelqp.twin import Relative, Twin, hardness, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,11 +64,12 @@ def solve_formulation(
     risk = formulation.risk()
     if isinstance(risk, BallRisk):
         return solve_on_page(formulation, risk, solver, tol, options)
-    runs = Runs(formulation, risk, tol, options, lenient=solver == "auto")
-    solvers = choose_solvers(risk.centred, solver)
+    relative = Relative.of(risk.centred)
+    runs = Runs(formulation, risk, relative, tol, options, lenient=solver == "auto")
+    solvers = choose_solvers(relative.risk, solver)
     if options and solver == "auto":  # they are cvxpy's
         solvers = tuple(name for name in solvers if name != NATIVE)
-    for attempt in attempts(risk.centred, formulation.side, solvers, tol, options):
+    for attempt in attempts(relative.risk, formulation.side, solvers, tol, options):
         if runs.certified_after(attempt):
             break
         if risk.loss.hard and attempt.first:
@@ -146,6 +147,7 @@ class Runs:
 
     formulation: Formulation
     risk: RegularizedRisk
+    relative: Relative
     tol: float
     options: dict[str, Any]
     lenient: bool
@@ -200,6 +202,7 @@ class Runs:
     ) -> Answer:
         """Certify a candidate, written as the page writes f."""
         centred, side = self.risk.centred, self.formulation.side
+        candidate = self.relative.restored(candidate)
         if candidate.function is not None and self.formulation.page.in_coefficients:
             function = centred.in_coefficients(candidate.function)
             candidate = replace(candidate, function=function)

@@ -13,7 +13,7 @@ features far from the origin, and call answers at a tiny C "optimal" that are no
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -46,6 +46,47 @@ def gain_of(risk: RegularizedRisk, *, in_weights: bool) -> float:
     """Return g, what a variable near 1 is worth in weights or coefficients."""
     k = size_of(risk)
     return float(np.sqrt(min(1.0, hardness(risk))) / (np.sqrt(k) if in_weights else k))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Relative:
+    """A problem with targets of size 1, about their median where an offset takes that.
+
+    f, β and θ are in ``unit`` of those of the problem it came from, a power of 2; ``shift`` (m,) is
+    what the offset says of the median. A margin loss stays as it is.
+    """
+
+    risk: RegularizedRisk
+    unit: float
+    shift: Vector
+
+    @classmethod
+    def of(cls, risk: RegularizedRisk) -> Relative:
+        """Divide the targets, and with them the costs and the parameters of the loss."""
+        loss, constant = risk.loss, risk.offset.free_constant
+        if not loss.degree:
+            return cls(risk, 1.0, 0.0 * risk.offset.price)
+        middle = 0.0 if constant is None else float(np.median(risk.targets))
+        size = float(np.abs(risk.targets - middle).mean())
+        unit = 2.0 ** round(np.log2(size)) if size > 0 else 1.0
+        relative = replace(
+            risk,
+            targets=(risk.targets - middle) / unit,
+            costs=risk.costs * unit ** (loss.degree - 2),
+            loss=loss.in_unit(unit),
+            offset=replace(risk.offset, price=risk.offset.price / unit),
+        )
+        shift = 0.0 * risk.offset.price if constant is None else middle * constant
+        return cls(relative, unit, shift)
+
+    def restored(self, candidate: Candidate) -> Candidate:
+        """Return a candidate of the relative problem as one of the problem itself."""
+        beta, function, theta = candidate.beta, candidate.function, candidate.theta
+        return Candidate(
+            beta=None if beta is None else self.unit * beta,
+            function=None if function is None else function.scaled(self.unit),
+            theta=None if theta is None else self.unit * theta + self.shift,
+        )
 
 
 class Twin:

@@ -105,6 +105,10 @@ class Loss(Protocol):
         Whether ℓ is 0 or +inf, so that its cost means nothing.
     zero_beyond_margin : bool
         Whether ℓ is finite, and 0 exactly for z ≥ 1: separable data cost nothing at a large C.
+    degree : int
+        The k of ℓ(u·y, u·p) = u^k·ℓ'(y, p) with ℓ' = ``in_unit(u)``; 0 for a margin loss.
+    lengths : tuple of str
+        The parameters that are in the unit of y.
 
     Examples
     --------
@@ -117,6 +121,8 @@ class Loss(Protocol):
     piecewise_linear: ClassVar[bool]
     hard: ClassVar[bool]
     zero_beyond_margin: ClassVar[bool]
+    degree: ClassVar[int]
+    lengths: ClassVar[tuple[str, ...]]
 
     def value(self, y: Vector, p: Vector) -> Vector:
         """ℓ(y, p)."""
@@ -166,6 +172,10 @@ class Loss(Protocol):
         """ℓ*(y, g) as a convex cvxpy expression of shape (n,), with the constraints on g."""
         ...
 
+    def in_unit(self, unit: float) -> Self:
+        """Return the loss of targets and predictions divided by a unit, up to unit^degree."""
+        ...
+
     def take(self, rows: Indices) -> Self:
         """Return the loss of a selection of rows: per-row parameters follow, scalars stay."""
         ...
@@ -177,10 +187,17 @@ class RowWise:
 
     hard: ClassVar[bool] = False
     zero_beyond_margin: ClassVar[bool] = False
+    degree: ClassVar[int] = 0
+    lengths: ClassVar[tuple[str, ...]] = ()
 
     def jumps(self, y: Vector) -> Matrix:
         """None: the slope is continuous."""
         return np.empty((0, y.size))
+
+    def in_unit(self, unit: float) -> Self:
+        """Divide the parameters that are in the unit of y."""
+        values = {name: getattr(self, name) / unit for name in self.lengths}
+        return replace(self, **values) if values else self
 
     def take(self, rows: Indices) -> Self:
         """Select the per-row parameters; a loss of scalars only is returned as it is."""

@@ -46,6 +46,7 @@ class HalfSquared(LinearQuadratic):
     """
 
     margin: ClassVar[bool] = False
+    degree: ClassVar[int] = 2
     piecewise_linear: ClassVar[bool] = False
 
     def value(self, y: Vector, p: Vector) -> Vector:
@@ -116,6 +117,7 @@ class Pinball(LinearQuadratic):
     """
 
     margin: ClassVar[bool] = False
+    degree: ClassVar[int] = 1
     piecewise_linear: ClassVar[bool] = True
     tau: Parameter
 
@@ -201,6 +203,8 @@ class Huber(LinearQuadratic):
     """
 
     margin: ClassVar[bool] = False
+    degree: ClassVar[int] = 2
+    lengths: ClassVar[tuple[str, ...]] = ("delta",)
     piecewise_linear: ClassVar[bool] = False
     delta: Parameter
 

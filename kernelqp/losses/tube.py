@@ -60,6 +60,8 @@ class EpsilonInsensitive(LinearQuadratic):
     """
 
     margin: ClassVar[bool] = False
+    degree: ClassVar[int] = 1
+    lengths: ClassVar[tuple[str, ...]] = ("epsilon",)
     piecewise_linear: ClassVar[bool] = True
     epsilon: Parameter
 
@@ -143,6 +145,8 @@ class SquaredEpsilonInsensitive(LinearQuadratic):
     """
 
     margin: ClassVar[bool] = False
+    degree: ClassVar[int] = 2
+    lengths: ClassVar[tuple[str, ...]] = ("epsilon",)
     piecewise_linear: ClassVar[bool] = False
     epsilon: Parameter
 

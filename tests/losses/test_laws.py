@@ -53,6 +53,20 @@ def test_fenchel_young_equality_holds_on_the_subdifferential(case, data):
 @every_loss
 @law
 @given(data=st.data())
+def test_a_loss_is_the_same_in_another_unit(case, data):
+    y, p = data.draw(points(case))
+    unit, loss = 4.0, case.loss
+    if not loss.degree:  # labels have no unit
+        assert loss.margin
+        assert loss.in_unit(unit) is loss
+        return
+    found = unit**loss.degree * loss.in_unit(unit).value(y, p)
+    np.testing.assert_allclose(found, loss.value(unit * y, unit * p), rtol=1e-12, atol=1e-12)
+
+
+@every_loss
+@law
+@given(data=st.data())
 def test_slopes_outside_the_subdifferential_leave_a_gap(case, data):
     y, p, _ = data.draw(pairs(case))
     loss = case.loss

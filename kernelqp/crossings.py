@@ -1,0 +1,41 @@
+"""Where the fits of neighbouring quantile levels cross."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from kernelqp._types import Matrix, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A point at which the fit of a lower level lies above that of the next higher one.
+
+    ``row`` is its number among the rows asked about, ``amount`` > 0 how far, in the unit of y.
+    """
+
+    lower: float
+    upper: float
+    row: int
+    amount: float
+
+
+def find_crossings(
+    taus: tuple[float, ...], fitted: Matrix, rounding: float = 1e-9
+) -> tuple[Crossing, ...]:
+    """Return where a column lies above the next one, the largest first.
+
+    By more than ``rounding`` of the largest value of its row: what levels that touch may differ by.
+    """
+    over = fitted[:, :-1] - fitted[:, 1:]
+    size: Vector = np.abs(fitted).max(axis=1, initial=0.0)
+    rows, levels = np.nonzero(over > rounding * size[:, None])
+    found = [
+        Crossing(taus[t], taus[t + 1], int(i), float(over[i, t]))
+        for i, t in zip(rows, levels, strict=True)
+    ]
+    return tuple(sorted(found, key=lambda crossing: -crossing.amount))
