@@ -48,8 +48,8 @@ class Comparison:
     agree : bool
         Whether none is wrong and all values are within tol of the optimum.
     same_multipliers, same_intercept : bool
-        Whether β and b of the certified results agree too, to √tol of their size. Where values
-        agree and these do not, the optimum is not unique: both are right.
+        Whether α (β where there is none) and b of the certified results agree too, to √tol of
+        their size. Where values agree and these do not, the optimum is not unique: all are right.
     intercept_interval : tuple of float, or None
         The widest interval of optimal intercepts that a certified result carries, None where b is
         unique: it shows that b is free even where the results agree in it.
@@ -204,7 +204,7 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
     agree = not wrong and max(values) - min(values) <= 2.0 * slack and upper - lower <= 2.0 * slack
     right = [s for k, s in enumerate(found) if k not in wrong and _is_tight(s, tol)]
     size = _target_size(found[0])
-    intercepts = [np.atleast_1d(getattr(s, "intercept", 0.0)) for s in right]
+    intercepts = [np.atleast_1d(s.intercept) for s in right if hasattr(s, "intercept")]
     return Comparison(
         found,
         tol,
@@ -212,7 +212,7 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
         upper,
         wrong,
         bool(agree),
-        _close([getattr(s, "beta", np.zeros(1)) for s in right], tol),
+        _close(_multipliers(right), tol),
         _close(intercepts, tol, unit=size),
         _widest([getattr(s, "intercept_interval", None) for s in right], math.sqrt(tol) * size),
     )
@@ -294,6 +294,12 @@ def _joint(bounds: list[tuple[float, float]]) -> tuple[float, float]:
 def _is_tight(solution: Solution, tol: float) -> bool:
     """Whether both sides of a result are optimal, so that its β and its b mean something."""
     return bool(solution.certificate.relative_gap <= max(tol, solution.certificate.tol))
+
+
+def _multipliers(solutions: Sequence[Solution]) -> list[Vector]:
+    """Return the dual variables α of the results that show them; β where none does."""
+    shown = [s.alpha for s in solutions if hasattr(s, "alpha")]
+    return shown or [s.beta for s in solutions if hasattr(s, "beta")]
 
 
 def _target_size(solution: Solution) -> float:

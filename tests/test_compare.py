@@ -207,13 +207,22 @@ def test_an_intercept_is_in_the_unit_of_the_targets():
     assert not kq.compare([first, far]).same_intercept
 
 
+@pytest.mark.parametrize("name", ["ball_loose", "ball_two_points", "ridge_repeated_rows"])
+def test_coefficients_of_f_that_differ_are_no_other_multipliers(name):
+    problem = kq.load_problem(name)
+    forms, solvers = ("primal", "dual", "coefficients"), ("native", "OSQP")
+    results = [problem.solve(form=form, solver=solver) for form in forms for solver in solvers]
+    assert kq.compare(results).verdict == "all results agree"
+    if name == "ball_loose":  # f is no combination of its multipliers, and its rows repeat
+        assert max(np.abs(s.beta - results[0].beta).max() for s in results) > 1e-2
+
+
 def test_an_optimum_of_0_has_a_unit_too():
-    one_class = kq.SoftMarginSVM(C=1.0)
     X, y = [[0.0], [1.0], [2.0]], [5.0, 5.0, 5.0]
     ridge = kq.RegularizedLeastSquares(lam=1.0)
     found = kq.compare([ridge.primal(X, y).solve(solver="CLARABEL"), ridge.dual(X, y).solve()])
     assert found.agree
-    assert unit_of_gap(one_class.solve([[0.0], [1.0]], [0, 1]).certificate) > 0
+    assert max(unit_of_gap(s.certificate) for s in found.solutions) > 0.0
 
 
 # --- the table ------------------------------------------------------------------------------------
