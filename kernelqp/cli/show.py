@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kernelqp.compared_result import ComparedResult
     from kernelqp.problem_file import Problem
 
+WIDE = 200  # characters of a line that goes to a file or a pipe
 ABREAST = 3  # runs that fit side by side on a terminal of 80 characters
 
 ROWS = (
@@ -54,7 +55,10 @@ def outcome(found: Outcome) -> None:
 
 
 def library(problems: Iterable[Problem]) -> None:
-    """Print one line for each problem."""
+    """Print one line for each problem; only a terminal has a width that titles must fit in."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDE
     table = Table(box=SIMPLE)
     for column in ("name", "title", "method"):
         table.add_column(column, no_wrap=column != "title")
@@ -65,7 +69,7 @@ def library(problems: Iterable[Problem]) -> None:
         method = type(problem.method).__name__
         cells = (problem.name, problem.title, method, str(problem.n), _cell(optimum))
         table.add_row(*map(Text, cells))
-    Console(highlight=False).print(table)
+    console.print(table)
 
 
 COMPARED = (
