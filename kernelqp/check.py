@@ -50,7 +50,7 @@ def check_kkt(target: Any, tol: float = 1e-6) -> KKTReport:
     True
     """
     if isinstance(target, Solution):
-        with _repaired_point(target) as formulation:
+        with repaired_point(target) as formulation:
             return _check_formulation(formulation, tol)
     if isinstance(target, Formulation):
         return _check_formulation(target, tol)
@@ -85,7 +85,7 @@ def _check_formulation(formulation: Formulation, tol: float) -> KKTReport:
 
 
 @contextlib.contextmanager
-def _repaired_point(solution: Solution) -> Iterator[Formulation]:
+def repaired_point(solution: Solution) -> Iterator[Formulation]:
     """Show the solution's page at its repaired point, and put everything back afterwards."""
     formulation, point, parameters = solution.origin
     problem = formulation.problem

@@ -1,23 +1,37 @@
-"""Several results of one problem side by side: do they agree, and what does it mean if not."""
+"""Several results of one problem side by side: do they agree, and what does it mean if not.
+
+    D_i <= optimum <= P_i for every result i     so     max D_i <= optimum <= min P_i
+
+A value outside the bounds of the others is wrong, whatever its solver said. Values inside tight
+bounds are all optimal, and where their multipliers or intercepts differ, the optimum is not unique:
+f is (the objective is strictly convex in it), β and b need not be.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelqp.check import check_kkt, repaired_point
 from kernelqp.columns import dense
-from kernelqp.errors import InputError
+from kernelqp.compared_result import ComparedResult, aligned, form_of
+from kernelqp.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from kernelqp._types import Vector
+    from kernelqp.kkt import KKTReport
     from kernelqp.solution import Solution
 
+OPTIMAL, WRONG, OPEN = "optimal", "wrong", "open"
 
-@dataclass(frozen=True, eq=False, slots=True)
+
+@dataclass(frozen=True, eq=False)
 class Comparison:
     """An agreement table.
 
@@ -25,58 +39,134 @@ class Comparison:
     ----------
     solutions : tuple of Solution
         In the order in which they came.
+    tol : float
+        Relative tolerance of the agreement.
     lower, upper : float
         The best bounds of all: max D <= optimum <= min P.
+    wrong : tuple of int
+        The positions of the results whose values lie outside these bounds.
     agree : bool
-        Whether every value lies within its own tol of [lower, upper].
+        Whether none is wrong and all values are within tol of the optimum.
     same_multipliers, same_intercept : bool
-        Whether β and b agree too. Where values agree and these do not, the optimum is not unique:
-        both are right.
+        Whether α (β where there is none) and b of the certified results agree too, to √tol of
+        their size. Where values agree and these do not, the optimum is not unique: all are right.
+    intercept_interval : tuple of float, or None
+        The widest interval of optimal intercepts that a certified result carries, None where b is
+        unique: it shows that b is free even where the results agree in it.
     """
 
     solutions: tuple[Solution, ...]
+    tol: float
     lower: float
     upper: float
+    wrong: tuple[int, ...]
     agree: bool
     same_multipliers: bool
     same_intercept: bool
+    intercept_interval: tuple[float, float] | None
+
+    @property
+    def unique(self) -> bool:
+        """Whether nothing here shows that β or b is not unique."""
+        return self.same_multipliers and self.same_intercept and self.intercept_interval is None
 
     @property
     def verdict(self) -> str:
         """One sentence."""
+        if self.wrong:
+            return f"the values disagree: {self._wrong_ones()}"
         if not self.agree:
-            return "the values disagree: at least one result is not optimal"
+            return (
+                f"the results leave the optimum open, {self._bounds()}: no value is shown to be "
+                f"wrong and not all are shown to be right; ask for a smaller tol"
+            )
         if self.same_multipliers and self.same_intercept:
-            return "all results agree"
-        what = "intercepts" if self.same_multipliers else "multipliers"
-        return f"the values agree and the {what} differ: the optimum is not unique, all are optimal"
+            return f"all results agree{self._free_intercept()}"
+        differ = {"multipliers": self.same_multipliers, "intercepts": self.same_intercept}
+        what = " and the ".join(name for name, same in differ.items() if not same)
+        return (
+            f"the values agree and the {what} differ: the optimum is not unique, all are optimal"
+            f"{self._free_intercept()}"
+        )
+
+    @cached_property
+    def kkt(self) -> tuple[KKTReport, ...]:
+        """The KKT report of each result, at the tolerance of the comparison."""
+        return tuple(check_kkt(solution, self.tol) for solution in self.solutions)
+
+    @cached_property
+    def results(self) -> tuple[ComparedResult, ...]:
+        """The lines of the table."""
+        return tuple(
+            ComparedResult.of(solution, report, self.judgement(k))
+            for k, (solution, report) in enumerate(zip(self.solutions, self.kkt, strict=True))
+        )
+
+    def judgement(self, k: int) -> str:
+        """Return "optimal", "wrong" or "open" for result k."""
+        if k in self.wrong:
+            return WRONG
+        return OPTIMAL if self.upper - self.lower <= 2.0 * self._slack else OPEN
+
+    def name(self, k: int) -> str:
+        """Return what result k is called: its form and solver, and its place where these repeat."""
+        names = [f"{_titled(s)} by {s.solver}" for s in self.solutions]
+        place = f" (result {k + 1})" if names.count(names[k]) > 1 else ""
+        return f"the {names[k]}{place}"
 
     def __str__(self) -> str:
-        width = max(10, *(len(s.solver) + 2 for s in self.solutions))
-        head = (
-            f"{'side':<8}{'solver':<{width}}{'value':>18}{'gap':>10}{'support':>9}{'seconds':>9}"
-            f"  status"
-        )
-        rows = [_row(s, width) for s in self.solutions]
-        return "\n".join(
-            [head, *rows, f"{self.lower:.10g} <= optimum <= {self.upper:.10g}", self.verdict]
-        )
+        return "\n".join([*aligned(self.results), self._bounds(), self.verdict])
+
+    @property
+    def _slack(self) -> float:
+        return self.tol * _common_unit(self.solutions)
+
+    def _bounds(self) -> str:
+        return f"{self.lower:.10g} <= optimum <= {self.upper:.10g}"
+
+    def _wrong_ones(self) -> str:
+        found = []
+        for k in self.wrong:
+            value = self.solutions[k].value
+            side = "above" if value > self.upper else "below"
+            why = f"{value:.10g} is {side} {self._bounds()}"
+            if self.lower - self._slack <= value <= self.upper + self._slack:
+                why = "its certificate is not that of its point"
+            found.append(f"{self.name(k)} is wrong, {why}")
+        rest = len(self.solutions) - len(self.wrong)
+        ending = ("", "; the other is not excluded", "; the others agree")[min(rest, 2)]
+        if len(self.wrong) == len(self.solutions):
+            ending = ": the certificates contradict each other"
+        return "; ".join(found) + ending
+
+    def _free_intercept(self) -> str:
+        if self.intercept_interval is None:
+            return ""
+        low, high = self.intercept_interval
+        return f"; the intercept is not unique: any from {low:.6g} to {high:.6g} is optimal"
 
 
 def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
-    """Compare results of the same problem by value, certificate, multipliers and intercept.
+    """Compare results of the same problem by value, certificate, KKT conditions and sets.
 
     Parameters
     ----------
     solutions : iterable of Solution
         Of one method on one data set, by any forms and solvers.
     tol : float
-        Relative tolerance of the agreement.
+        Relative tolerance of the agreement, in the unit of ``certificate.relative_gap``.
+
+    Returns
+    -------
+    Comparison
+        Printed, it is the table; ``verdict`` is its last line, ``wrong`` says which results the
+        bounds of the others exclude.
 
     Raises
     ------
     InputError
-        If there is no result, one is not a Solution, or they are not of one problem.
+        If there is no result, one is not a Solution, they are not of one problem, or tol is not a
+        positive number.
 
     Examples
     --------
@@ -84,8 +174,81 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
     >>> svm, X, y = kq.SoftMarginSVM(C=10), [[1.0], [1.0], [-1.0]], [1, 1, -1]
     >>> print(kq.compare([svm.primal(X, y).solve(), svm.dual(X, y).solve()]).agree)
     True
+
+    A run that is stopped early is named:
+
+    >>> moons = kq.load_problem("moons")
+    >>> stopped = moons.solve(form="dual", solver="CLARABEL", max_iter=3)
+    >>> found = kq.compare([moons.solve(form="dual", solver="native"), stopped])
+    >>> found.wrong, found.verdict[:51]
+    ((1,), 'the values disagree: the dual by CLARABEL is wrong,')
     """
+    _check_tol(tol)
     found = tuple(solutions)
+    _refuse_strangers(found)
+    claimed = [_bounds_of(s.certificate) for s in found]
+    slack = tol * _common_unit(found)
+    lower, upper = _joint(claimed)
+    proved = claimed
+    if lower > upper + slack:  # a certificate is not that of its point: judge the points anew
+        proved = [_bounds_again(s, tol) for s in found]
+        lower, upper = _joint(proved)
+    wrong = tuple(
+        k
+        for k, s in enumerate(found)
+        if not lower - slack <= s.value <= upper + slack
+        or claimed[k][0] > upper + slack
+        or claimed[k][1] < lower - slack
+    )
+    values = [s.value for s in found]
+    agree = not wrong and max(values) - min(values) <= 2.0 * slack and upper - lower <= 2.0 * slack
+    right = [s for k, s in enumerate(found) if k not in wrong and _is_tight(s, tol)]
+    size = _target_size(found[0])
+    intercepts = [np.atleast_1d(s.intercept) for s in right if hasattr(s, "intercept")]
+    return Comparison(
+        found,
+        tol,
+        lower,
+        upper,
+        wrong,
+        bool(agree),
+        _close(_multipliers(right), tol),
+        _close(intercepts, tol, unit=size),
+        _widest([getattr(s, "intercept_interval", None) for s in right], math.sqrt(tol) * size),
+    )
+
+
+def _titled(solution: Solution) -> str:
+    form, side = form_of(solution), solution.origin[0].side
+    return side if form == side else f"{side} ({form})"
+
+
+def unit_of_gap(certificate: Any) -> float:
+    """Return what ``relative_gap`` is relative to, so that an optimum of 0 has a unit too."""
+    width = abs(certificate.gap) + getattr(certificate, "rounding", 0.0)
+    if math.isfinite(width) and certificate.relative_gap > 0:
+        return float(width / certificate.relative_gap)
+    sizes = [abs(v) for v in (certificate.primal_value, certificate.dual_value)]
+    return max([v for v in sizes if math.isfinite(v)], default=0.0)
+
+
+def _common_unit(solutions: Sequence[Solution]) -> float:
+    """Return the unit of the tightest bounds; a certificate without one has no say."""
+    units = [unit_of_gap(s.certificate) for s in solutions]
+    return min([unit for unit in units if unit > 0], default=0.0)
+
+
+# --- what is compared -----------------------------------------------------------------------------
+
+
+def _check_tol(tol: Any) -> None:
+    """Raise ParameterError unless tol is a positive finite number."""
+    number = isinstance(tol, int | float | np.number) and not isinstance(tol, bool)
+    if not (number and 0 < tol < math.inf):
+        raise ParameterError(f"tol must be a positive number; got {tol!r}")
+
+
+def _refuse_strangers(found: tuple[Any, ...]) -> None:
     if not found:
         raise InputError("compare needs at least one Solution; got none")
     for solution in found:
@@ -93,45 +256,68 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
             raise InputError(f"compare takes Solutions; got {type(solution).__name__}: {solution}")
         if not _same_problem(found[0], solution):
             raise InputError(
-                f"compare takes results of one problem; got other data, or {found[0].method!r} "
-                f"and {solution.method!r}"
+                f"compare takes results of one problem; got other data, other constraints, or "
+                f"{found[0].method!r} and {solution.method!r}"
             )
-    lower = max(s.certificate.dual_value for s in found)
-    upper = min(s.certificate.primal_value for s in found)
-    scale = max(abs(lower), abs(upper), np.finfo(float).tiny)
-    agree = all(lower - tol * scale <= s.value <= upper + tol * scale for s in found)
-    return Comparison(
-        found,
-        lower,
-        upper,
-        bool(agree and lower <= upper + tol * scale),
-        _close([getattr(s, "beta", np.zeros(1)) for s in found], tol),
-        # an intercept is in the unit of a margin, which is 1
-        _close([np.atleast_1d(getattr(s, "intercept", 0.0)) for s in found], tol, unit=1.0),
-    )
 
 
 def _same_problem(a: Solution, b: Solution) -> bool:
     """Whether two results are of the same method, parameter values, rows, labels and weights."""
-    left, right = (s.origin[0].page.data for s in (a, b))
+    one, other = a.origin[0], b.origin[0]
+    if one is other:
+        return bool(a.method == b.method)
+    if any(hasattr(s.certificate, "feasible") for s in (a, b)):  # constraints of the user's own
+        return False
+    left, right = one.page.data, other.page.data
     if left is None or right is None:
         return a.method is b.method
     pairs = ((left.X, right.X), (left.targets, right.targets), (left.weights, right.weights))
     return a.method == b.method and all(np.array_equal(dense(x), dense(z)) for x, z in pairs)
 
 
+def _bounds_of(certificate: Any) -> tuple[float, float]:
+    """Return (D, P); the value of a point that is not feasible bounds nothing."""
+    feasible = getattr(certificate, "feasible", True)
+    return certificate.dual_value, certificate.primal_value if feasible else math.inf
+
+
+def _bounds_again(solution: Solution, tol: float) -> tuple[float, float]:
+    """Return (D, P) of the solution's own point, whatever its certificate says."""
+    with repaired_point(solution) as formulation:
+        return _bounds_of(formulation.solution(tol).certificate)
+
+
+def _joint(bounds: list[tuple[float, float]]) -> tuple[float, float]:
+    return max(low for low, _ in bounds), min(high for _, high in bounds)
+
+
+def _is_tight(solution: Solution, tol: float) -> bool:
+    """Whether both sides of a result are optimal, so that its β and its b mean something."""
+    return bool(solution.certificate.relative_gap <= max(tol, solution.certificate.tol))
+
+
+def _multipliers(solutions: Sequence[Solution]) -> list[Vector]:
+    """Return the dual variables α of the results that show them; β where none does."""
+    shown = [s.alpha for s in solutions if hasattr(s, "alpha")]
+    return shown or [s.beta for s in solutions if hasattr(s, "beta")]
+
+
+def _target_size(solution: Solution) -> float:
+    """Return the root mean square of the targets, 1 for labels: the unit of an intercept."""
+    data = solution.origin[0].page.data
+    return 1.0 if data is None else float(np.sqrt(np.mean(np.square(data.targets))))
+
+
 def _close(vectors: list[Vector], tol: float, unit: float = 0.0) -> bool:
     """Whether all equal the first to √tol of its size: values are off by the square."""
-    first = vectors[0]
+    first = vectors[0] if vectors else np.zeros(0)
     size = max(float(np.abs(first).max(initial=0.0)), unit)
     return all(bool(np.abs(v - first).max(initial=0.0) <= np.sqrt(tol) * size) for v in vectors)
 
 
-def _row(s: Solution, width: int) -> str:
-    support = getattr(s, "support", None)
-    count = "" if support is None else str(len(support.support_vectors))
-    side = s.origin[0].side
-    return (
-        f"{side:<8}{s.solver:<{width}}{s.value:>18.10g}{s.certificate.relative_gap:>10.1e}"
-        f"{count:>9}{s.seconds:>9.2g}  {s.status.name}"
-    )
+def _widest(intervals: Sequence[Any], least: float) -> tuple[float, float] | None:
+    """Return the widest of the intervals that are wider than ``least``."""
+    wide = [
+        (high - low, (low, high)) for low, high in filter(None, intervals) if high - low > least
+    ]
+    return max(wide)[1] if wide else None

@@ -13,6 +13,7 @@ STEPS = (
         "problems",
         "tests",
         "benchmarks",
+        "docs",
         "README.md",
         "CONTRIBUTING.md",
     ),

@@ -46,6 +46,7 @@ MUST_NOT_KNOW = {
     "conventions.py": ("cvxpy", *SOLVERS, *METHODS),
     "description.py": ("cvxpy", "kernelqp.losses", *SOLVERS, *METHODS),
     "compare.py": ("kernelqp.losses", *SOLVERS),
+    "compared_result.py": ("kernelqp.losses", *SOLVERS),
     "problem_file": ("kernelqp.losses", *SOLVERS),
 }
 # a function-level import hands work on: it is how the layers below reach the ones above

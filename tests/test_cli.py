@@ -278,6 +278,8 @@ def test_problems_lists_the_library():
         assert name in done.stdout
     for word in ("XOR is separable", "HardMarginSVM", "569", "59.76134537", "INFEASIBLE"):
         assert word in done.stdout
+    lines = [line for line in done.stdout.splitlines() if line.strip()]
+    assert len(lines) == 2 + len(problem_names())  # in a pipe one line each, however long its title
 
 
 def test_problems_as_json():

@@ -1,11 +1,13 @@
 """The format: every source of data, every complaint with file, key and remedy."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn import datasets
 
+import kernelqp as kq
 from kernelqp.errors import InputError, ProblemFileError
 from kernelqp.kernels import RBF, Precomputed
 from kernelqp.problem_file import load_problem
@@ -73,6 +75,24 @@ def test_both_forms_and_solve_reach_the_same_value(load):
 )
 def test_a_kernel_is_a_name_or_a_table(load, kernel, wanted):
     assert load(DATA + SOFT + f"kernel = {kernel}\n").method.kernel == wanted
+
+
+class Own(kq.SoftMarginSVM):
+    """A method with an algorithm of its own, as Pegasos has."""
+
+    def solve(self, *data, **options):
+        if self.C == 2.0:
+            raise InputError("C = 2 is out of range")
+        return "by its own", len(data), options["solver"]
+
+
+def test_a_method_with_an_algorithm_of_its_own_runs_it():
+    four = load_problem("four_points")
+    own = replace(four, method=Own())
+    assert own.solve(solver="native") == ("by its own", 3, "native")
+    assert own.solve(form="dual").value == pytest.approx(1.0, rel=1e-9)
+    with pytest.raises(ProblemFileError, match=r"four_points\.toml: C = 2 is out of range"):
+        replace(four, method=Own(C=2)).solve()
 
 
 def test_parameters_go_to_the_method(load):

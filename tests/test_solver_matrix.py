@@ -14,12 +14,15 @@ HEAVY = 300  # rows above which a factor of K, which cvxpy's cone solvers are gi
 CONIC = ("ECOS", "ECOS_BB")
 LINEAR_ONLY, QUADRATIC_ONLY = {"SCIPY"}, {"OSQP", "HIGHS"}
 SIZES = {name: load_problem(name).n for name in problem_names()}
+METHODS = {name: type(load_problem(name).method).__name__ for name in problem_names()}
+CURVED = {"power_1_5"} | {name for name in SIZES if METHODS[name] == "LogisticRegression"}
 IN_CLASS = set(matrix.cells())
 
 
 def is_slow(name, form, solver):
     """Whether a cell is outside its solver's size class, or heavy."""
     heavy = SIZES[name] > HEAVY and (solver in CONIC or (name, form) == ("breast_cancer", "primal"))
+    heavy |= SIZES[name] > matrix.MEDIUM and (METHODS[name], solver) == ("ConstrainedRidge", "SCS")
     return (name, form, solver) not in IN_CLASS or (heavy and solver != "OSQP")
 
 
@@ -44,7 +47,7 @@ def test_what_is_certified_is_as_expected_and_somebody_certifies_it(name, form):
     assert {s: c.missed for s, c in cells.items() if c.verdict == matrix.WRONG} == {}
     assert matrix.CERTIFIED in {cell.verdict for cell in cells.values()}
     refused = {solver for solver, cell in cells.items() if cell.verdict == matrix.CANNOT}
-    assert refused <= LINEAR_ONLY | (QUADRATIC_ONLY if name == "power_1_5" else set())
+    assert refused <= LINEAR_ONLY | (QUADRATIC_ONLY if name in CURVED else set())
 
 
 @pytest.mark.slow

@@ -16,13 +16,14 @@ import typer
 from rich.console import Console
 
 import kernelqp
+from kernelqp.cli import compare as comparing
 from kernelqp.cli import report, show
 from kernelqp.cli.outcome import FORMS, Outcome, run
 from kernelqp.errors import InputError, KernelQPError, SolverNotInstalled
 from kernelqp.problem_file import load_problem, problem_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 app = typer.Typer(
     name="kernelqp",
@@ -84,6 +85,48 @@ def solve(
 
 
 @app.command()
+def compare(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="FILE", help="A problem file, or the name of one in the library."),
+    ],
+    forms: Annotated[
+        list[str],
+        typer.Option(
+            "--forms",
+            "--form",
+            metavar="NAMES",
+            help="Forms, by commas or repeated: primal, dual, or a form of the primal "
+            "(weights, coefficients, max_margin).",
+        ),
+    ] = [],  # noqa: B006  # typer makes a list of its own
+    solvers: Annotated[
+        list[str],
+        typer.Option(
+            "--solvers",
+            "--solver",
+            metavar="NAMES",
+            help="Solvers, by commas or repeated: those that cvxpy has, native, auto.",
+        ),
+    ] = [],  # noqa: B006
+    tol: Annotated[float, typer.Option(help="The relative gap that counts as certified.")] = 1e-6,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Solve every form by every solver, and say which results agree and which are wrong.
+
+    Exit code: 0 all proved and in agreement, 1 not so, 2 bad input.
+    """
+    with _complaints(), _spinner() as progress:
+        chosen = comparing.listed(forms, FORMS), comparing.listed(solvers, ("auto",))
+        found = comparing.run(load_problem(file), *chosen, tol, progress)
+    if as_json:
+        typer.echo(report.dumps(report.of_comparison(found)))
+    else:
+        show.comparison(found)
+    raise typer.Exit(0 if found.succeeded else 1)
+
+
+@app.command()
 def problems(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
@@ -127,7 +170,16 @@ def certify(
 
 
 def _solve(file: str, form: FormChoice, solver: str, tol: float) -> Outcome:
-    """Load and solve, with a spinner on a terminal and silence elsewhere."""
+    """Load and solve."""
+    with _spinner() as progress:
+        problem = load_problem(file)
+        forms = FORMS if form is FormChoice.both else (form.value,)
+        return run(problem, forms, solver, tol, progress)
+
+
+@contextlib.contextmanager
+def _spinner() -> Iterator[Callable[[str], None]]:
+    """Show what is being done on a terminal, and nothing elsewhere."""
     console = Console(stderr=True)
     with console.status("reading") if console.is_terminal else contextlib.nullcontext() as spinner:
 
@@ -135,9 +187,7 @@ def _solve(file: str, form: FormChoice, solver: str, tol: float) -> Outcome:
             if spinner is not None:
                 spinner.update(doing)
 
-        problem = load_problem(file)
-        forms = FORMS if form is FormChoice.both else (form.value,)
-        return run(problem, forms, solver, tol, progress)
+        yield progress
 
 
 @contextlib.contextmanager

@@ -6,10 +6,12 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from kernelqp.cli.outcome import Failed, Form, Outcome, Solved
+from kernelqp.cli.outcome import Failed, Form, Outcome, Refuted, Solved
 
 if TYPE_CHECKING:
     from kernelqp.certify import ModelCertificate
+    from kernelqp.cli.compare import Compared, Run
+    from kernelqp.compared_result import ComparedResult
     from kernelqp.kkt import KKTReport
     from kernelqp.problem_file import Problem
     from kernelqp.solution import Solution
@@ -45,6 +47,59 @@ def of_outcome(outcome: Outcome) -> dict[str, Any]:
             for key, check in outcome.checks.items()
         },
     }
+
+
+def of_comparison(found: Compared) -> dict[str, Any]:
+    """Return the report of `kernelqp compare --json`; runs without a point have nulls."""
+    comparison = found.comparison
+    lines = iter(() if comparison is None else comparison.results)
+    table = [
+        _without_point(run)
+        if isinstance(run.result, Failed | Refuted)
+        else _of_line(run, next(lines))
+        for run in found.runs
+    ]
+    names = ("lower", "upper", "agree", "same_multipliers", "same_intercept", "intercept_interval")
+    return {
+        "title": found.problem.title,
+        "method": type(found.problem.method).__name__,
+        "n": found.problem.n,
+        "succeeded": found.succeeded,
+        "verdict": found.verdict,
+        **{name: getattr(comparison, name, None) for name in names},
+        "wrong": [k for k, line in enumerate(table) if line["judgement"] == "wrong"],
+        "results": table,
+    }
+
+
+def _of_line(run: Run, line: ComparedResult) -> dict[str, Any]:
+    """Return one result that has a point."""
+    sets = ("support_vectors", "elbow", "left", "right")
+    return {
+        "form": run.form,
+        "asked": run.solver,
+        "solver": line.solver,
+        "status": line.status,
+        "value": line.value,
+        "primal_value": line.upper,
+        "dual_value": line.lower,
+        "relative_gap": line.relative_gap,
+        "seconds": line.seconds,
+        "kkt": {"holds": line.kkt_holds, **line.kkt},
+        "sets": {name: getattr(line, name) for name in sets},
+        "judgement": line.judgement,
+    }
+
+
+def _without_point(run: Run) -> dict[str, Any]:
+    """Return one result that has none: a proof that there is none, or a solver that failed."""
+    empty: dict[str, Any] = dict.fromkeys((*NUMBERS, "seconds", "kkt", "sets", "judgement"))
+    head = {"form": run.form, "asked": run.solver, "solver": None}
+    if isinstance(run.result, Failed):
+        return head | {"status": FAILED} | empty | {"message": run.result.message}
+    result = run.result.result if isinstance(run.result, Refuted) else run.result
+    ending = {"seconds": result.seconds, "judgement": "infeasible"}
+    return head | {"status": result.status.name} | empty | ending
 
 
 def of_model(found: ModelCertificate) -> dict[str, Any]:

@@ -14,7 +14,12 @@ from kernelqp.cli.outcome import Failed, Form, Outcome, Refuted, Solved, count_s
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from kernelqp.cli.compare import Compared, Run
+    from kernelqp.compared_result import ComparedResult
     from kernelqp.problem_file import Problem
+
+WIDE = 200  # characters of a line that goes to a file or a pipe
+ABREAST = 3  # runs that fit side by side on a terminal of 80 characters
 
 ROWS = (
     "value",
@@ -50,7 +55,10 @@ def outcome(found: Outcome) -> None:
 
 
 def library(problems: Iterable[Problem]) -> None:
-    """Print one line for each problem."""
+    """Print one line for each problem; only a terminal has a width that titles must fit in."""
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDE
     table = Table(box=SIMPLE)
     for column in ("name", "title", "method"):
         table.add_column(column, no_wrap=column != "title")
@@ -61,7 +69,77 @@ def library(problems: Iterable[Problem]) -> None:
         method = type(problem.method).__name__
         cells = (problem.name, problem.title, method, str(problem.n), _cell(optimum))
         table.add_row(*map(Text, cells))
-    Console(highlight=False).print(table)
+    console.print(table)
+
+
+COMPARED = (
+    *("value", "relative gap", "primal feasibility", "dual feasibility", "complementarity"),
+    *("stationarity", "support vectors", "elbow", "left", "right", "seconds", "status", "judged"),
+)
+
+
+def comparison(found: Compared) -> None:
+    """Print every run as a column, and the verdict."""
+    console = Console(highlight=False)
+    problem = found.problem
+    console.print(Text(problem.title, style="bold"), soft_wrap=True)
+    console.print(Text(f"{problem.method!r}, n = {problem.n}"), soft_wrap=True)
+    lines = iter(() if found.comparison is None else found.comparison.results)
+    columns = [
+        _unsolved(run) if isinstance(run.result, Failed | Refuted) else _compared(run, next(lines))
+        for run in found.runs
+    ]
+    for start in range(0, len(columns), ABREAST):
+        console.print(_abreast(columns[start : start + ABREAST]))
+    for run in found.runs:
+        if isinstance(run.result, Failed):
+            console.print(Text(f"{run.form}, {run.solver}: {run.result.message}"), soft_wrap=True)
+    if found.comparison is not None:
+        bounds = found.comparison.lower, found.comparison.upper
+        console.print(Text("{:.10g} <= optimum <= {:.10g}".format(*bounds)), soft_wrap=True)
+    style = "bold green" if found.succeeded else "bold red"
+    verdict = found.verdict[:1].upper() + found.verdict[1:]
+    console.print(Text(f"{verdict}.", style=style), soft_wrap=True)
+
+
+def _abreast(columns: list[dict[str, str]]) -> Table:
+    """Return a table of a few runs."""
+    table = Table()
+    table.add_column("KKT: residual/scale", no_wrap=True)
+    for column in columns:
+        table.add_column(Text(column["name"]), justify="right")
+    for name in COMPARED:
+        table.add_row(name, *(_judged(column.get(name, "-")) for column in columns))
+    return table
+
+
+def _judged(cell: str) -> Text:
+    return Text(cell, style={"wrong": "bold red", "optimal": "green"}.get(cell, ""))
+
+
+def _unsolved(run: Run) -> dict[str, str]:
+    """Return the cells of a run without a point."""
+    column = {"name": f"{run.form}, {run.solver}", "status": "SOLVER_FAILED"}
+    if isinstance(run.result, Refuted):
+        result = run.result.result
+        column |= {"status": result.status.name, "seconds": f"{result.seconds:.2g}"}
+    return column
+
+
+def _compared(run: Run, line: ComparedResult) -> dict[str, str]:
+    """Return the cells of a run by their row."""
+    who = line.solver if run.solver == line.solver else f"{run.solver}: {line.solver}"
+    sizes = (line.support_vectors, line.elbow, line.left, line.right)
+    return {
+        "name": f"{run.form}, {who}",
+        "value": _cell(line.value),
+        "relative gap": f"{line.relative_gap:.1e}",
+        **{kind: "not judged" if v is None else f"{v:.1e}" for kind, v in line.kkt.items()},
+        **dict(zip(COMPARED[6:10], map(_cell, sizes), strict=True)),
+        "seconds": f"{line.seconds:.2g}",
+        "status": line.status,
+        "judged": line.judgement,
+    }
 
 
 def sentence(found: Outcome) -> str:

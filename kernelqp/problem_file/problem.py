@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelqp.errors import ProblemFileError
 from kernelqp.methods import METHODS
+from kernelqp.methods.base import Method
 from kernelqp.problem_file.data import read_data
 from kernelqp.problem_file.expected import Check, compare_with, read_expected
 from kernelqp.problem_file.table import TABLE, TEXT, Table, blamed_on, remedy
@@ -104,7 +105,7 @@ class Problem:
     def solve(
         self, form: str = "auto", solver: str = "auto", tol: float = 1e-6, **options: Any
     ) -> Solution | Infeasible:
-        """Solve as :meth:`kernelqp.methods.base.Method.solve` does.
+        """Solve as the method's own ``solve`` does; "primal" and "dual" solve those pages.
 
         Raises
         ------
@@ -115,6 +116,10 @@ class Problem:
         SolverError
             If the solver is not installed, or failed without an answer.
         """
+        if (
+            form == "auto" and type(self.method).solve is not Method.solve
+        ):  # an algorithm of its own
+            return self._solved_by_method(solver, tol, options)
         if form == "auto":
             form = "primal" if self.method.has_explicit_features() else "dual"
         if form == "dual":
@@ -122,6 +127,15 @@ class Problem:
         else:
             formulation = self.primal("auto" if form == "primal" else form)
         return formulation.solve(solver=solver, tol=tol, **options)
+
+    def _solved_by_method(
+        self, solver: str, tol: float, options: dict[str, Any]
+    ) -> Solution | Infeasible:
+        with blamed_on(f"{self.path}: "):
+            result: Solution | Infeasible = self.method.solve(
+                self.X, self.y, self.sample_weight, solver=solver, tol=tol, **options
+            )
+        return result
 
     def check(self, solution: Solution | Infeasible) -> dict[str, Check]:
         """Compare a result with every expectation of the file, by name."""
