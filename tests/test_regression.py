@@ -207,8 +207,11 @@ def test_a_level_outside_is_refused_by_name(tau):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("C", 0.0), ("C", -1.0), ("C", float("nan")), ("epsilon", -0.1), ("epsilon", np.inf)]
-    + [("delta", 0.0), ("loss", "hinge"), ("intercept", "fixed"), ("kernel", "cosine")],
+    [
+        *(("C", C) for C in (0.0, -1.0, float("nan"))),
+        *(("epsilon", epsilon) for epsilon in (-0.1, np.inf)),
+        *(("delta", 0.0), ("loss", "hinge"), ("intercept", "fixed"), ("kernel", "cosine")),
+    ],
 )
 def test_bad_parameters_are_refused_by_name(name, value):
     with pytest.raises(kq.InputError, match=name):
