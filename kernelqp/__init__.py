@@ -23,6 +23,9 @@ from kernelqp.kkt import KKTReport, dual_function, lagrangian
 from kernelqp.methods import (
     ConstrainedRidge,
     HardMarginSVM,
+    NuSVM,
+    NuSVR,
+    OneClassSVM,
     RegularizedLeastSquares,
     SoftMarginSVM,
 )
@@ -56,7 +59,10 @@ __all__ = [
     "Linear",
     "ModelCertificate",
     "NotCertified",
+    "NuSVM",
+    "NuSVR",
     "Offset",
+    "OneClassSVM",
     "Polynomial",
     "Precomputed",
     "Problem",

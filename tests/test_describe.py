@@ -43,6 +43,14 @@ def methods():
             yield kernel, kq.ConstrainedRidge(radius=2.5, **common)
             if kernel == "linear":
                 yield kernel, kq.RegularizedLeastSquares(lam=0, **common)
+            for nu in (0.2, 0.5, 1):
+                yield (
+                    kernel,
+                    kq.NuSVM(nu=round(0.7 * nu, 2), **common),
+                )  # at most 0.703
+                yield kernel, kq.NuSVR(C=10 * nu, nu=nu, **common)
+        for nu in (0.2, 0.5, 1):
+            yield kernel, kq.OneClassSVM(nu=nu, kernel=value)
 
 
 def cases():
@@ -62,7 +70,7 @@ EVERY_CASE = tuple(cases())
 
 
 def targets(method):
-    real = (kq.RegularizedLeastSquares, kq.ConstrainedRidge)
+    real = (kq.RegularizedLeastSquares, kq.ConstrainedRidge, kq.NuSVR)
     return TARGETS if isinstance(method, real) else LABELS
 
 
@@ -82,7 +90,7 @@ def point_of(method, formulation):
     point = {}
     for name, variable in formulation.variables.items():
         point[name] = rng.uniform(0.1, 2.0, size=variable.shape)
-        if name not in ("xi", "alpha"):
+        if name not in ("xi", "alpha", "xi_star", "alpha_star"):
             point[name] = point[name] - 1.0
         variable.value = point[name]
     data, kernel = formulation.page.data, method.kernel.bind(X)
@@ -99,7 +107,8 @@ def point_of(method, formulation):
 def test_names_are_those_of_the_page(method, form):
     for program, formulation in sides(method, form):
         assert set(program.constraints) == set(formulation.constraints)
-        words = {"α": "alpha", "β": "beta", "ξ": "xi"}
+        words = {"α": "alpha", "β": "beta", "ξ": "xi", "ε": "epsilon", "ρ": "rho"}
+        words |= {"α*": "alpha_star", "ξ*": "xi_star"}
         shown = [words.get(symbol.text, symbol.text) for symbol in program.unknowns]
         assert shown == list(formulation.variables)
         sense = {"minimise": "minimize", "maximise": "maximize"}[program.sense]
@@ -144,6 +153,7 @@ def test_the_text_that_is_shown_computes_to_the_page(method, form):
 
 TEX = {
     r"\alpha": "α", r"\beta": "β", r"\xi": "ξ", r"\lambda": "λ", r"\phi": "φ", r"\sum": "Σ",
+    r"\epsilon": "ε", r"\nu": "ν", r"\rho": "ρ",
     r"\sqrt": "√", r"\geq": ">=", r"\leq": "<=", r"\exp": "exp",
     "-": "−", r"\|": "‖", r"\top": "'", r"\times": "e",
 }  # fmt: skip
@@ -193,7 +203,7 @@ def in_plain_notation(latex):
         .replace(r"\|w\|", "‖w‖")
         .replace("^2", "²")
     )
-    latex = latex.replace(r"\left", "").replace(r"\right", "")
+    latex = latex.replace(r"\left", "").replace(r"\right", "").replace("^*", "*")
     for braced, turned in BRACES:
         latex = re.sub(braced, turned, latex)
     return untexed(latex)
