@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
 
 import kernelqp as kq
-from kernelqp.foreign import UnreadableModel
+from kernelqp.foreign import LibsvmModel, UnreadableModel
 from tests.foreign.fits import features, fit, targets, three_classes, two_classes, weights
 
 X = features()
@@ -140,6 +140,34 @@ def test_models_that_are_no_convex_problem_are_refused():
     for cls in (NuSVC, NuSVR, OneClassSVM):
         with pytest.raises(UnreadableModel, match="was not fitted"):
             kq.certify(cls(), X, TWO)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_model_file_is_the_model(kind, kernel, tmp_path):
+    rounded, y = np.round(X, 6), y_of(kind)
+    fitted = fit(model(kind, kernel, tol=1e-8), rounded, y)
+    head = {"NuSVC": "nu_svc", "NuSVR": "nu_svr", "OneClassSVM": "one_class"}[kind]
+    lines = [f"svm_type {head}", f"kernel_type {kernel}", f"gamma {fitted._gamma:.17g}"]
+    lines += ["nr_class 2", f"rho {-fitted.intercept_[0]:.17g}"]
+    lines += ["label 1 0"] * (kind == "NuSVC") + ["SV"]
+    for a, row in zip(fitted.dual_coef_[0], rounded[fitted.support_], strict=True):
+        lines.append(f"{a:.17g} " + " ".join(f"{k + 1}:{v:.8g}" for k, v in enumerate(row)))
+    path = tmp_path / "a.model"
+    path.write_text("\n".join(lines) + "\n")
+    given = {"NuSVC": {"nu": 0.45}, "NuSVR": {"C": 2.0}, "OneClassSVM": {}}[kind]
+    read = kq.certify(LibsvmModel.load(path, **given), rounded, y)
+    direct = kq.certify(fitted, rounded, y)
+    assert read.certified
+    assert read.primal_value == pytest.approx(direct.primal_value, rel=1e-6)
+    assert read.dual_value == pytest.approx(direct.dual_value, rel=1e-6)
+    with pytest.raises(kq.InputError, match="nu must be"):
+        LibsvmModel.load(path, nu=1.5)
+    if kind == "NuSVC":
+        with pytest.raises(kq.InputError, match="does not hold nu"):
+            kq.certify(LibsvmModel.load(path), rounded, y)
+        with pytest.raises(kq.InputError, match="too large for the data"):
+            kq.certify(LibsvmModel.load(path, nu=1.0), rounded, y)
 
 
 def test_nu_models_and_C_models_have_one_plane():
