@@ -33,6 +33,7 @@ from kernelqp.repair import (
     midway,
     repair_dual,
     repair_primal,
+    unit_of_predictions,
 )
 from kernelqp.risk import Function
 
@@ -215,10 +216,11 @@ def blame(
     beta = dual.coefficients
     inside = np.clip(beta, low, high)
     p = risk.predictions(function, theta)
-    miss = np.abs(risk.targets - p)  # |1 − z| for targets ±1
-    domain = float(np.abs(beta - inside) @ np.maximum(1.0, miss))
+    unit = unit_of_predictions(risk)
+    miss = np.abs(p if risk.homogeneous else risk.targets - p)  # |1 − z| for targets ±1
+    domain = float(np.abs(beta - inside) @ np.maximum(unit, miss))
     off = np.abs(imbalance(risk, beta))
-    balance = float(off @ np.maximum(1.0, np.abs(theta)))
+    balance = float(off @ np.maximum(unit, np.abs(theta)))
     return (
         0.5 * risk.distance2(function, dual),
         complementarity_by_row(risk, inside, p),
@@ -230,11 +232,13 @@ def blame(
 def gap_scale(risk: RegularizedRisk) -> float:
     """Return min(P at f = 0, s²/mean K_ii), the scale of a problem whose optimum is 0.
 
-    s is the size of a target and the mean weighted by the costs; the same in every unit.
+    s is the size of a target and the mean weighted by the costs; the same in every unit. P at f = 0
+    is 0 in a homogeneous risk, which is judged by the second alone: see ``unit_of_predictions``.
     """
     mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
     size2 = target_unit(risk) ** 2
-    floor = min(null_value(risk), size2 / mean if mean > 0 else math.inf)
+    null = math.inf if _without_scale(risk) else null_value(risk)  # there it is 0
+    floor = min(null, size2 / mean if mean > 0 else math.inf)
     nothing = EPS * float(risk.costs.sum()) * target_unit(risk)  # what rounding of a 0 looks like
     return max(floor if math.isfinite(floor) else 0.0, 0.0 if risk.loss.hard else nothing)
 
@@ -343,7 +347,12 @@ def _distance(risk: RegularizedRisk, a: Function, b: Function) -> float:
 
 
 def target_unit(risk: RegularizedRisk) -> float:
-    """Return 1 for labels, the weighted root mean square of y for a regression."""
-    if risk.loss.margin:
-        return 1.0
+    """Return the unit of a margin for labels, the weighted root mean square of y otherwise."""
+    if risk.loss.margin or _without_scale(risk):
+        return unit_of_predictions(risk)
     return math.sqrt(float(risk.costs @ risk.targets**2 / risk.costs.sum()))
+
+
+def _without_scale(risk: RegularizedRisk) -> bool:
+    """Whether nothing but the price of the offset says how large f is."""
+    return risk.homogeneous and bool(risk.offset.price.any())

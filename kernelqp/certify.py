@@ -77,18 +77,18 @@ class ModelCertificate:
 
 
 def certify(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, tol: float = 1e-3
+    model: Any, X: Any, y: Any = None, sample_weight: Any = None, tol: float = 1e-3
 ) -> ModelCertificate:
     """Bound how far a fitted model is from the optimum of its own objective, without re-fitting.
 
     Parameters
     ----------
     model : fitted estimator
-        scikit-learn's SVC, LinearSVC, SVR, LinearSVR, Ridge, KernelRidge, LogisticRegression (l2),
-        SGDClassifier, QuantileRegressor (alpha 0), a pipeline that ends in one of them, or a
-        LibsvmModel.
+        scikit-learn's SVC, LinearSVC, SVR, LinearSVR, NuSVC, NuSVR, OneClassSVM, Ridge,
+        KernelRidge, LogisticRegression (l2), SGDClassifier, QuantileRegressor (alpha 0), a pipeline
+        that ends in one of them, or a LibsvmModel.
     X, y, sample_weight
-        The data of the fit, as they were given to it.
+        The data of the fit, as they were given to it; y has no part in a OneClassSVM.
     tol : float
         The relative gap up to which the model counts as converged; solvers stop near 1e-3.
 
@@ -117,7 +117,7 @@ def certify(
 
     check_tol(tol)
     readings = read(model, X, y, sample_weight)
-    n, found = len(np.ravel(np.asarray(y))), []
+    n, found = int(X.shape[0]) if hasattr(X, "shape") else len(X), []
     with Progress("certify", total=len(readings)) as progress:
         search = Search(tol, progress)
         try:
@@ -147,7 +147,8 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     p = risk.predictions(function, theta)
     rows = complementarity_by_row(risk, dual.coefficients, p)
     blame = np.full(n, np.nan)
-    blame[reading.rows] = reading.scale * rows
+    blame[reading.rows] = 0.0
+    np.add.at(blame, reading.rows, reading.scale * rows)  # a row may stand in the problem twice
     gap = max(abs(primal - lower), noise)
     sets = find_support(risk, dual, function, theta, gap, relative <= SETTLED)
     width = max(abs(primal), abs(lower), scale)
@@ -164,7 +165,14 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
         complementarity=blame,
         support=None if sets is None else _callers(sets, reading.rows),
         certified=bool(relative <= tol),
-        verdict=_verdict(reading, relative, excess, (lower, best, primal, gap), rows, tol),
+        verdict=_verdict(
+            reading,
+            relative,
+            excess,
+            (lower, best, primal, gap),
+            blame[np.unique(reading.rows)],
+            tol,
+        ),
     )
 
 
@@ -172,7 +180,7 @@ def _callers(sets: Support, rows: Any) -> Support:
     """Return the sets as the caller's row numbers."""
     return Support(
         *(
-            rows[getattr(sets, name)]
+            np.unique(rows[getattr(sets, name)])
             for name in ("support_vectors", "elbow", "left", "right", "undecided")
         )
     )

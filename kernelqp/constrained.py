@@ -79,6 +79,11 @@ def _check_page(base: Formulation) -> None:
             "a ball takes no constraints of your own: put them on RegularizedLeastSquares at the "
             "lam of this solution, or into primal.problem.constraints and solve that with cvxpy"
         )
+    if base.risk().offset.price.any():
+        raise InputError(
+            "a page with rho or epsilon takes no constraints of your own: put them beside "
+            "primal.problem.constraints in a cvxpy.Problem, solve that and ask check_kkt of it"
+        )
     if base.risk().offset.basis.shape[1] > 1:
         raise InputError("constraints of your own need a penalty: use lam > 0")
     if "M" in base.variables:

@@ -14,7 +14,7 @@ from kernelqp.formulation import Point, Written
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kernelqp._types import Vector
+    from kernelqp._types import Indices, Vector
 
 NO_KERNEL = (
     "a risk is stated by its Gram matrix and has no kernel to see new rows with: use a method"
@@ -29,6 +29,14 @@ class EnginePage:
     side: str
     data: None = None
     in_coefficients: bool = False
+
+    def scatter(self, values: Vector) -> Vector:
+        """Return the values: the engine's rows are the caller's."""
+        return values
+
+    def callers(self, rows: Indices) -> Indices:
+        """Return the rows: the engine's are the caller's."""
+        return rows
 
     def method_at(self, parameters: Mapping[str, float]) -> Any:  # noqa: ARG002
         """Return the risk: it is its own method."""

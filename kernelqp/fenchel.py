@@ -18,12 +18,13 @@ import scipy.sparse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kernelqp._types import Matrix
+    from kernelqp._types import Matrix, Vector
     from kernelqp.formulation import Formulation
     from kernelqp.gram import Gram
     from kernelqp.risk import RegularizedRisk
 
     Scalar: TypeAlias = float | cp.Parameter
+    Price: TypeAlias = Vector | cp.Parameter
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -61,9 +62,17 @@ def square_norm(gram: Gram, x: cp.Expression, *, quadratic: bool = True) -> cp.E
 
 
 def primal_program(
-    risk: RegularizedRisk, penalty: Scalar = 1.0, gain: Scalar = 1.0, *, quadratic: bool = True
+    risk: RegularizedRisk,
+    penalty: Scalar = 1.0,
+    gain: Scalar = 1.0,
+    price: Price | None = None,
+    *,
+    quadratic: bool = True,
 ) -> Program:
-    """State (P) in w where the features are explicit, in β otherwise."""
+    """State (P) in w where the features are explicit, in β otherwise.
+
+    ``price`` stands for that of the offset, to be set later.
+    """
     gram, loss = risk.gram, risk.loss
     p = cp.Variable(risk.n, name="p")
     if gram.factor is not None:
@@ -77,7 +86,7 @@ def primal_program(
     if risk.offset.price.size:
         theta = variables["theta"] = cp.Variable(risk.offset.price.size, name="theta")
         prediction = prediction + risk.offset.basis @ theta
-        priced = risk.offset.price @ theta
+        priced = (risk.offset.price if price is None else price) @ theta
     lost, domain = loss.value_expr(risk.targets, p)
     constraints = {"prediction": p == prediction} | _numbered("domain", domain)
     objective = cp.Minimize(0.5 * penalty * norm2 + priced + cp.sum(cp.multiply(risk.costs, lost)))
@@ -85,15 +94,20 @@ def primal_program(
 
 
 def dual_program(
-    risk: RegularizedRisk, curvature: Scalar = 1.0, *, quadratic: bool = True
+    risk: RegularizedRisk,
+    curvature: Scalar = 1.0,
+    price: Price | None = None,
+    *,
+    quadratic: bool = True,
 ) -> Program:
-    """State (D) in β."""
+    """State (D) in β; ``price`` as for :func:`primal_program`."""
     beta = cp.Variable(risk.n, name="beta")
     norm2 = square_norm(risk.gram, beta, quadratic=quadratic)
     conjugate, domain = risk.loss.conjugate_expr(risk.targets, cp.multiply(-1.0 / risk.costs, beta))
     constraints = _numbered("domain", domain)
     if risk.offset.price.size:
-        constraints["balance"] = risk.offset.basis.T @ beta == risk.offset.price
+        due = risk.offset.price if price is None else price
+        constraints["balance"] = risk.offset.basis.T @ beta == due
     lost = cp.sum(cp.multiply(risk.costs, conjugate))
     objective = cp.Maximize(-lost - 0.5 * curvature * norm2)
     return Program(

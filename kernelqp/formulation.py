@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import cvxpy as cp
 
-    from kernelqp._types import Matrix, Vector
+    from kernelqp._types import Indices, Matrix, Vector
     from kernelqp.certificate import Candidate
     from kernelqp.constrained import ConstrainedFormulation
     from kernelqp.data import Data
@@ -62,6 +62,12 @@ class Page(Protocol):
     @property
     def data(self) -> Data | None:
         """The rows; None for a risk stated without data."""
+
+    def scatter(self, values: Vector) -> Vector:
+        """Put one value per row of the engine at the caller's rows."""
+
+    def callers(self, rows: Indices) -> Indices:
+        """Return the caller's rows of rows of the engine."""
 
     def method_at(self, parameters: Mapping[str, float]) -> Any:
         """Return the method with these parameter values."""

@@ -18,8 +18,13 @@ import scipy.linalg
 from kernelqp.roots import monotone_root
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from kernelqp._types import Vector
     from kernelqp.risk import Function, RegularizedRisk
+
+    # how a step moves the predictions, and what it costs
+    Direction: TypeAlias = tuple[Vector, float]
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -43,14 +48,21 @@ def majorised_step(risk: RegularizedRisk, dual: Function, theta: Vector) -> Func
     def at(t: Vector) -> Vector:
         return risk.loss.dual_prox(risk.targets, risk.costs, start - (basis @ t) / h, h)
 
-    if theta.size != 1:  # of several columns only the solver's θ is tried: D says what it is worth
+    if not theta.size:
+        return risk.function(at(theta))
+    if not risk.offset.is_disjoint:  # only the solver's θ is tried: D says what it is worth
         return risk.function(spread(risk, at(theta)))
+    unit = unit_of_predictions(risk)
+    roots = np.array(theta, dtype=np.float64)
+    for k in range(roots.size):  # no row is moved by two columns: each has a root of its own
 
-    def lacking(t: float) -> float:  # grows with t
-        return float(risk.offset.price[0] - basis[:, 0] @ at(np.array([t])))
+        def lacking(t: float, k: int = k) -> float:  # grows with t
+            roots[k] = t
+            return float(risk.offset.price[k] - basis[:, k] @ at(roots))
 
-    root = monotone_root(lacking, float(theta[0]), scale=max(abs(float(theta[0])), 1.0))
-    return risk.function(settle(risk, at(np.array([root]))))
+        first = float(theta[k])
+        roots[k] = monotone_root(lacking, first, scale=max(abs(first), unit))
+    return risk.function(settle(risk, at(roots)))
 
 
 def spread(risk: RegularizedRisk, beta: Vector) -> Vector:
@@ -67,19 +79,19 @@ def spread(risk: RegularizedRisk, beta: Vector) -> Vector:
 
 
 def settle(risk: RegularizedRisk, beta: Vector) -> Vector:
-    """Put what is left of B'β − d, one column, on entries that have room for it."""
+    """Put what is left of B'β − d, disjoint columns, on entries that have room for it."""
     beta = beta.copy()
-    column = risk.offset.basis[:, 0]
     lower, upper = domain_of(risk)
-    for _ in range(4):
-        left = float(imbalance(risk, beta)[0])
-        if left == 0.0:
-            break
-        move = np.divide(-left, column, out=np.zeros_like(column), where=column != 0)
-        moved = np.clip(beta + move, lower, upper)
-        room = np.abs(moved - beta) * np.where((beta > lower) & (beta < upper), 1.0, 0.5)
-        i = int(np.argmax(room))
-        beta[i] = moved[i]
+    for k, column in enumerate(risk.offset.basis.T):
+        for _ in range(4):
+            left = float(imbalance(risk, beta)[k])
+            if left == 0.0:
+                break
+            move = np.divide(-left, column, out=np.zeros_like(column), where=column != 0)
+            moved = np.clip(beta + move, lower, upper)
+            room = np.abs(moved - beta) * np.where((beta > lower) & (beta < upper), 1.0, 0.5)
+            i = int(np.argmax(room))
+            beta[i] = moved[i]
     return beta
 
 
@@ -116,7 +128,7 @@ def repair_dual(risk: RegularizedRisk, dual: Function, theta: Vector) -> Functio
     best = majorised_step(risk, dual, theta)
     value = lower_bound(risk, best)
     others = [dual, best_scaling(risk, best)]
-    if theta.size > 1:  # the step moved it as far as one column lets it
+    if not risk.offset.is_disjoint:  # the step moved it as far as its θ lets it
         others.append(risk.function(spread(risk, np.clip(dual.coefficients, *domain_of(risk)))))
     for other in others:
         rival = -math.inf if other is best else lower_bound(risk, other)
@@ -141,6 +153,8 @@ def repair_primal(
     if risk.loss.hard:
         return separating(risk, function)
     best = (function, best_offset(risk, function, theta))
+    if risk.homogeneous:
+        return best_multiple(risk, *best)
     for _ in range(2):
         scale = best_scale(risk, *best)
         if abs(scale - 1.0) <= 4.0 * EPS:
@@ -192,37 +206,56 @@ def feasible_intercepts(y: Vector, f: Vector) -> tuple[float, float]:
 
 
 def best_offset(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:
-    """Return the θ nearest to ``theta`` that minimises P at f along one direction.
+    """Return the θ nearest to ``theta`` that minimises P at f, along one direction at a time.
 
-    It is that of the only column, of several that of their constant; without one θ stays.
+    Of disjoint columns that is every column, and the minimum over θ; of others the direction of
+    their constant, and without one θ stays.
     """
-    way = np.ones(1) if theta.size == 1 else risk.offset.free_constant
+    offset, found = risk.offset, np.array(theta, dtype=np.float64)
+    if offset.is_disjoint:
+        for k in range(found.size):
+            found[k] = _best_along(risk, function.values, column_of(risk, k), float(theta[k]))
+        return found
+    way = offset.free_constant
     if way is None:
         return theta
-    values = function.values + (0.0 if theta.size == 1 else risk.offset.basis @ theta)
-    t, rounding = float(theta[0]) if theta.size == 1 else 0.0, _slope_rounding(risk)
-    base = np.zeros(1) if theta.size == 1 else theta
-    if offset_slope(risk, values, t, 1) < -rounding:
-        return np.asarray(base + way * offset_end(risk, values, t, 1))
-    if offset_slope(risk, values, t, -1) > rounding:
-        return np.asarray(base + way * offset_end(risk, values, t, -1))
-    return theta
+    values = function.values + offset.basis @ theta
+    return np.asarray(found + way * _best_along(risk, values, (np.ones(risk.n), 0.0), 0.0))
 
 
-def offset_end(risk: RegularizedRisk, values: Vector, start: float, side: int) -> float:
-    """Return the least (side 1) or the greatest (−1) θ, one column, that minimises P at ``values``.
+def column_of(risk: RegularizedRisk, k: int) -> Direction:
+    """Return how θ_k moves the predictions, and its price."""
+    return risk.offset.basis[:, k], float(risk.offset.price[k])
 
-    Both fall as f rises. For a hard margin they are the ends of the feasible free intercepts, which
-    cross where there is none. ``start`` is where the search begins.
+
+def _best_along(risk: RegularizedRisk, values: Vector, way: Direction, start: float) -> float:
+    """Return the minimiser of P along a direction that is nearest to ``start``."""
+    rounding = _slope_rounding(risk)
+    if offset_slope(risk, values, way, start, 1) < -rounding:
+        return offset_end(risk, values, start, 1, way)
+    if offset_slope(risk, values, way, start, -1) > rounding:
+        return offset_end(risk, values, start, -1, way)
+    return start
+
+
+def offset_end(
+    risk: RegularizedRisk, values: Vector, start: float, side: int, way: Direction | None = None
+) -> float:
+    """Return the least (side 1) or the greatest (−1) θ along a way that minimises P at ``values``.
+
+    The way is the only column, or as given. Both ends fall as f rises where the way raises p. For a
+    hard margin they are the ends of the feasible free intercepts, which cross where there is none.
+    ``start`` is where the search begins.
     """
     if risk.loss.hard:
         return feasible_intercepts(risk.targets, values)[0 if side > 0 else 1]
+    way = column_of(risk, 0) if way is None else way
     rounding, size = _slope_rounding(risk), float(np.abs(values).max(initial=0.0))
     root = monotone_root(
-        lambda t: offset_slope(risk, values, t, side) + side * rounding,
+        lambda t: offset_slope(risk, values, way, t, side) + side * rounding,
         start,
-        1.0 + size,
-        jumps_along(risk, values, _moved_by_offset(risk)),
+        unit_of_predictions(risk) + size,
+        jumps_along(risk, values, way[0]),
         size,
     )
     return root if side > 0 else float(np.nextafter(root, -np.inf))  # the last before it rises
@@ -237,25 +270,50 @@ def jumps_along(risk: RegularizedRisk, start: Vector, direction: Vector) -> Vect
     return np.asarray(found[np.isfinite(found)])
 
 
-def offset_slope(risk: RegularizedRisk, values: Vector, t: float, side: int) -> float:
-    """Return the left (side −1) or right (side 1) slope of P in the offset at t."""
-    column = _moved_by_offset(risk)
+def offset_slope(
+    risk: RegularizedRisk, values: Vector, way: Direction, t: float, side: int
+) -> float:
+    """Return the left (side −1) or right (side 1) slope of P along a way at t."""
+    column, price = way
     low, high = risk.loss.slopes(risk.targets, values + t * column)
     ends = (column * low, column * high)
     steep = np.maximum(*ends) if side > 0 else np.minimum(*ends)
-    price = float(risk.offset.price[0]) if risk.offset.price.size == 1 else 0.0
     return float(price + risk.costs @ steep)
-
-
-def _moved_by_offset(risk: RegularizedRisk) -> Vector:
-    """Return the change of the predictions along the direction of :func:`best_offset`."""
-    one = risk.offset.price.size == 1
-    return risk.offset.basis[:, 0] if one else np.ones(risk.n)
 
 
 def _slope_rounding(risk: RegularizedRisk) -> float:
     """Return the size of a slope that may be 0: sums of costs cancel to rounding only."""
     return EPS * risk.n * float(risk.costs.sum())
+
+
+def unit_of_predictions(risk: RegularizedRisk) -> float:
+    """Return what a prediction is measured by: 1, a margin; in a homogeneous risk k̄ Σ|d|/√(2n).
+
+    Such a risk has no margin of its own. Its predictions are of the size of the kernel: if every
+    row were orthogonal to every other, the least norm of a β with Σ |β_i| = Σ |d_k| would be
+    ‖f‖² = k̄ (Σ |d|)²/n, k̄ the mean diagonal. The unit u is such that u²/k̄, the scale of the
+    objective, is then ‖f‖²/2, the optimum itself: K → t² K takes u to t² u and P to t² P.
+    """
+    spent = float(np.abs(risk.offset.price).sum())
+    if not (risk.homogeneous and spent > 0):
+        return 1.0
+    mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
+    return mean * spent / math.sqrt(2.0 * risk.n) if mean > 0 else 1.0
+
+
+def best_multiple(
+    risk: RegularizedRisk, function: Function, theta: Vector
+) -> tuple[Function, Vector]:
+    """Return (t f, t θ) of the smallest P over t >= 0, for a homogeneous risk.
+
+    P(t) = t²/2 ‖f‖² + t L, so t = max(0, −L/‖f‖²); where θ is the best for f, t θ is for t f.
+    """
+    linear = risk.primal_value(function, theta) - 0.5 * function.norm2
+    falls = linear < 0 < function.norm2 and math.isfinite(linear)
+    t = -linear / function.norm2 if falls else 0.0
+    scaled, moved = function.scaled(t), t * theta
+    kept = risk.primal_value(function, theta) <= risk.primal_value(scaled, moved)
+    return (function, theta) if kept else (scaled, moved)
 
 
 def best_scale(risk: RegularizedRisk, function: Function, theta: Vector) -> float:

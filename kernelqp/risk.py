@@ -92,6 +92,11 @@ class Offset:
         """Whether the offset is exactly one free intercept."""
         return self.basis.shape[1] == 1 and self.free_constant is not None
 
+    @property
+    def is_disjoint(self) -> bool:
+        """Whether no row is moved by two columns: then each θ_k is a problem of its own."""
+        return self.basis.shape[1] <= 1 or bool((np.count_nonzero(self.basis, axis=1) <= 1).all())
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Function:
@@ -224,6 +229,16 @@ class RegularizedRisk(TwoSided):
     def n(self) -> int:
         """The number of rows."""
         return self.gram.n
+
+    @cached_property
+    def homogeneous(self) -> bool:
+        """Whether Σ c ℓ(t p) = t Σ c ℓ(p) for t >= 0: then no prediction is large by itself.
+
+        So it is where the loss is piecewise linear and its only kink in every row is at p = 0: that
+        of a ν-SVM, and the check loss of targets that are all 0.
+        """
+        kinks = self.loss.jumps(self.targets)
+        return self.loss.piecewise_linear and kinks.size > 0 and not kinks.any()
 
     @cached_property
     def centred(self) -> RegularizedRisk:

@@ -15,7 +15,7 @@ from kernelqp.support import SETTLED, Support, find_support, intercept_interval
 if TYPE_CHECKING:
     from kernelqp._types import Vector
     from kernelqp.certificate import Verdict
-    from kernelqp.formulation import Formulation, Point
+    from kernelqp.formulation import Formulation, Page, Point
     from kernelqp.lagrange_bound import Conflict
     from kernelqp.separation import SeparationProof
 
@@ -60,7 +60,7 @@ class Solution:
         The two-sided bound and where the gap comes from.
 
     beta, alpha, intercept, intercept_interval, weights, slack, residuals, geometric_margin,
-    distances, multiplier, lam, classes, support
+    distances, multiplier, lam, rho, epsilon, nu, C, classes, support
         What the method shows of the point. One that this solution does not have raises an
         AttributeError that says why. Arrays are read-only and in the caller's rows.
     """
@@ -96,7 +96,7 @@ class Solution:
         elif (found := _support(risk.centred, verdict)) is None:
             absent["support"] = "this loss has no bounds or kinks that rows could sit at"
         else:
-            shown["support"] = _callers(page.data, found)
+            shown["support"] = _callers(page, found)
         if isinstance(risk, RegularizedRisk) and risk.offset.is_intercept:
             shift = float(point.theta[0] - verdict.theta[0])
             low, high = intercept_interval(risk.centred, verdict.dual, verdict.theta)
@@ -104,9 +104,8 @@ class Solution:
             shown["intercept_interval"] = (min(low + shift, b), max(high + shift, b))
         parameters = formulation.parameter_values()
         certificate = verdict.certificate.scaled(page.scale(parameters))
-        if page.data is not None:
-            rows = page.data.scatter(certificate.complementarity)
-            certificate = replace(certificate, complementarity=_frozen(rows))
+        rows = page.scatter(certificate.complementarity)
+        certificate = replace(certificate, complementarity=_frozen(rows))
         value = certificate.primal_value if formulation.side == "primal" else certificate.dual_value
         return cls(
             value=value,
@@ -165,7 +164,7 @@ class Solution:
 
     @property
     def slack(self) -> Vector:
-        """ξ = max(0, 1 − y f(x)), shape (n,)."""
+        """ξ, shape (n,): how far y (f + b) falls short of 1, or of ρ, or leaves the tube."""
         slack: Vector = self._show("slack")
         return slack
 
@@ -211,6 +210,30 @@ class Solution:
         return lam
 
     @property
+    def rho(self) -> float:
+        """ρ of a ν-SVM or of one class: the value of y (f + b), or of f, that costs nothing."""
+        rho: float = self._show("rho")
+        return rho
+
+    @property
+    def epsilon(self) -> float:
+        """ε of a ν-SVR, >= 0: half the width of the tube."""
+        epsilon: float = self._show("epsilon")
+        return epsilon
+
+    @property
+    def nu(self) -> float:
+        """ν of the NuSVM with the same plane as this SoftMarginSVM: Σ α/(C S)."""
+        nu: float = self._show("nu")
+        return nu
+
+    @property
+    def C(self) -> float:
+        """C of the SoftMarginSVM with the same plane as this NuSVM: 1/(ρ S)."""
+        C: float = self._show("C")
+        return C
+
+    @property
     def kkt(self) -> Any:
         """The KKT report of a problem with constraints of your own; else use ``check_kkt``."""
         return self._show("kkt")
@@ -246,11 +269,10 @@ def _support(risk: RegularizedRisk, verdict: Verdict) -> Support | None:
     return find_support(risk, verdict.dual, verdict.function, verdict.theta, gap, tight)
 
 
-def _callers(data: Any, found: Support) -> Support:
+def _callers(page: Page, found: Support) -> Support:
     """Return the sets as the caller's row numbers."""
     names = ("support_vectors", "elbow", "left", "right", "undecided")
-    sets = (getattr(found, name) for name in names)
-    return Support(*(_frozen(s if data is None else data.rows[s]) for s in sets))
+    return Support(*(_frozen(page.callers(getattr(found, name))) for name in names))
 
 
 def _frozen(item: Any) -> Any:

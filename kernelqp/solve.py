@@ -25,7 +25,7 @@ from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
 from kernelqp.solvers.native import NATIVE, native
-from kernelqp.twin import Relative, Twin, hardness, unit_of
+from kernelqp.twin import Relative, Twin, hardness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,8 +177,7 @@ class Runs:
         if attempt.solver == NATIVE:
             return self.native_answer(attempt.risk)
         quadratic = capability(attempt.solver).quadratic
-        priced = unit_of(attempt.risk) if attempt.risk.offset.price.any() else None
-        key = (attempt.side, quadratic, type(attempt.risk.loss), priced)
+        key = (attempt.side, quadratic, type(attempt.risk.loss))
         twins = self.formulation.twins
         if key not in twins:
             twins[key] = Twin(attempt.risk, attempt.side, quadratic=quadratic)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernelqp.repair import offset_end
+from kernelqp.repair import column_of, offset_end, unit_of_predictions
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Mask, Vector
@@ -107,7 +107,8 @@ def find_support(
     if risk.loss.margin and risk.loss.piecewise_linear:
         least, most = margin_range(risk, function, theta, gap)
         kink = risk.targets * row.q  # 1, and 0 for the perceptron loss
-        left, right = most < kink - ROUNDING, least > kink + ROUNDING
+        rounding = ROUNDING * unit_of_predictions(risk)
+        left, right = most < kink - rounding, least > kink + rounding
         elbow = inside_box(risk, row, beta, slope) & ~left & ~right & tight
     carries &= ~right
     undecided = ~(elbow | left | right)
@@ -120,17 +121,23 @@ def margin_range(
     """Return bounds on the margin z_i at every optimum, shape (n,) each.
 
     P is strongly convex in f, so the optimal f is within √(2 gap) of ``function`` in norm and
-    f(x_i) within δ_i = √(2 gap K_ii). The optimal intercept lies between the lowest one at f + δ
-    and the highest one at f − δ. Several offset columns leave no bound.
+    f(x_i) within δ_i = √(2 gap K_ii). The optimal θ of a column b lies between the lowest one at
+    f + δ sign b and the highest one at f − δ sign b. Columns that share rows leave no bound.
     """
-    if theta.size > risk.offset.is_intercept or not math.isfinite(gap):
+    offset = risk.offset
+    known = offset.is_disjoint and (offset.is_intercept or not theta.size or not risk.loss.hard)
+    if not known or not math.isfinite(gap):
         return np.full(risk.n, -np.inf), np.full(risk.n, np.inf)
     values, delta = function.values, np.sqrt(2.0 * max(gap, 0.0) * risk.gram.diagonal)
     low, high = values - delta, values + delta
-    if theta.size:
-        start = float(theta[0])
-        first, last = offset_end(risk, high, start, 1), offset_end(risk, low, start, -1)
-        low, high = low + first, high + last
+    for k, start in enumerate(theta):
+        way = column_of(risk, k)
+        column = way[0]
+        turn = np.sign(column) * delta
+        first = offset_end(risk, values + turn, float(start), 1, way)
+        last = offset_end(risk, values - turn, float(start), -1, way)
+        low = low + np.minimum(column * first, column * last)
+        high = high + np.maximum(column * first, column * last)
     ends = risk.targets * low, risk.targets * high
     return np.minimum(*ends), np.maximum(*ends)
 

@@ -7,8 +7,12 @@ for a hard margin 1/k̄), k̄ the mean diagonal of K and κ = u k̄, the twin of
     (P)  is  min  λ/2 ‖f_v‖² + Σ (c_i/u) ℓ(y_i, g f_v + Bθ),   f = g f_v,  λ = g²/u,
 
 with K̂ = K/k̄, and the gain g = √min(1, κ) over √k̄ (weights) or k̄ (coefficients), so that λ k̄ is
-at most 1. κ, λ and g are cvxpy Parameters: another C compiles nothing. In raw units solvers fail on
-features far from the origin, and call answers at a tiny C "optimal" that are not.
+at most 1. κ, λ, g and the price of an offset are cvxpy Parameters: another C or ν compiles nothing.
+In raw units solvers fail on features far from the origin, and call answers at a tiny C "optimal"
+that are not.
+
+A homogeneous risk has no scale of its own: (f, θ) = κ (f', θ') gives κ times the same problem with
+κ' = 1, which is what its twin solves; ``stretch`` is that κ, and 1 for every other risk.
 """
 
 from __future__ import annotations
@@ -37,9 +41,14 @@ def size_of(risk: RegularizedRisk) -> float:
     return risk.gram.mean_diagonal or 1.0
 
 
+def stretch_of(risk: RegularizedRisk) -> float:
+    """Return κ of a homogeneous risk, whose predictions have that size; 1 of any other."""
+    return unit_of(risk) * size_of(risk) if risk.homogeneous else 1.0
+
+
 def hardness(risk: RegularizedRisk) -> float:
     """Return κ = u k̄: 1 for a hard margin, large where the loss dominates the penalty."""
-    return unit_of(risk) * size_of(risk)
+    return 1.0 if risk.homogeneous else unit_of(risk) * size_of(risk)
 
 
 def gain_of(risk: RegularizedRisk, *, in_weights: bool) -> float:
@@ -95,8 +104,8 @@ class Twin:
     Parameters
     ----------
     risk : RegularizedRisk
-        The centred problem; later calls may change its costs by a common factor, unless its offset
-        has a price, which is in the unit of the costs.
+        The centred problem; later calls may change its costs by a common factor, and the price of
+        its offset.
     side : str
         "primal" or "dual".
     quadratic : bool
@@ -108,6 +117,8 @@ class Twin:
         self._curvature = cp.Parameter(nonneg=True, name="curvature")
         self._penalty = cp.Parameter(nonneg=True, name="penalty")
         self._gain = cp.Parameter(nonneg=True, name="gain")
+        priced = bool(risk.offset.price.any())
+        self._price = cp.Parameter(risk.offset.price.size, name="price") if priced else None
         # F F' meets its parameter only inside the solver, so F is brought to size here; a dense K
         # is compiled as its product with the parameter, and a scaled copy would only cost memory
         self._size = size_of(risk) if risk.gram.factor is not None or not quadratic else 1.0
@@ -115,12 +126,13 @@ class Twin:
             risk,
             gram=risk.gram if self._size == 1.0 else risk.gram.scaled(1.0 / self._size),
             costs=np.ones(risk.n) if risk.loss.hard else risk.costs / unit_of(risk),
-            offset=replace(risk.offset, price=risk.offset.price / unit_of(risk)),
         )
         self._program: Program = (
-            dual_program(relative, self._curvature, quadratic=quadratic)
+            dual_program(relative, self._curvature, self._price, quadratic=quadratic)
             if side == "dual"
-            else primal_program(relative, self._penalty, self._gain, quadratic=quadratic)
+            else primal_program(
+                relative, self._penalty, self._gain, self._price, quadratic=quadratic
+            )
         )
         self.set(risk)
 
@@ -133,9 +145,14 @@ class Twin:
         """Put the risk's units into the parameters."""
         size, in_weights = self._size, risk.gram.factor is not None
         self.unit, self.gain = unit_of(risk), gain_of(risk, in_weights=in_weights)
-        self._curvature.value = self.unit * size
+        self.stretch = stretch_of(risk)
+        if self._price is not None:
+            self._price.value = risk.offset.price / self.unit
+        self._curvature.value = self.unit * size / self.stretch
         self._gain.value = self.gain * (np.sqrt(size) if in_weights else size)
-        self._penalty.value = self.gain**2 * (1.0 if in_weights else size) / self.unit
+        self._penalty.value = (
+            self.gain**2 * (1.0 if in_weights else size) * self.stretch / self.unit
+        )
 
     def candidate(self, risk: RegularizedRisk) -> Candidate | None:
         """Return what the solved twin claims about ``risk``, or None without finite numbers."""
@@ -152,10 +169,11 @@ class Twin:
 
     def _dual_candidate(self) -> Candidate:
         beta = self.unit * self._program.variables["beta"].value
-        return Candidate(beta=beta, theta=self._multiplier("balance"))
+        theta = self._multiplier("balance")
+        return Candidate(beta=beta, theta=None if theta is None else self.stretch * theta)
 
     def _primal_candidate(self, risk: RegularizedRisk) -> Candidate:
-        gain, values = self.gain, self._program.variables
+        gain, values = self.stretch * self.gain, self._program.variables
         if risk.gram.factor is not None:
             function = risk.function(weights=gain * values["w"].value)
         else:
@@ -166,7 +184,7 @@ class Twin:
             )
         multiplier = self._multiplier("prediction")
         beta = None if multiplier is None else self.unit * multiplier
-        theta = values["theta"].value if "theta" in values else np.zeros(0)
+        theta = self.stretch * values["theta"].value if "theta" in values else np.zeros(0)
         return Candidate(beta=beta, function=function, theta=theta)
 
     def _multiplier(self, name: str) -> Vector | None:

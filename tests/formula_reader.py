@@ -10,7 +10,7 @@ class Reader:
 
     TOKEN = re.compile(
         r"\s*(\d+\.?\d*(?:e[+-]\d+)?|Σ_[ij]+|k\(x_i, x_j\)|w'φ\(x_i\)|w'x_i|‖w‖²|‖w‖"
-        r"|[αβξsyu]\*?_[ij]|[bM]|√|>=|<=|[-+−=²^/()])"
+        r"|[αβξsyu]\*?_[ij]|[bMSερ]|√|>=|<=|[-+−=²^/()])"
     )
 
     def __init__(self, text, point):
@@ -34,7 +34,11 @@ class Reader:
         return right - left if sign == ">=" else left - right
 
     def sum(self):
-        value = self.term()
+        if self.next() == "−":
+            self.take()
+            value = -self.term()
+        else:
+            value = self.term()
         while self.next() in ("+", "−"):
             sign = 1.0 if self.take() == "+" else -1.0
             value = value + sign * self.term()
@@ -84,8 +88,12 @@ class Reader:
             return np.linalg.norm(self.point["w"])
         if token == "‖w‖²":
             return p["w"] @ p["w"]
-        name = {"α": "alpha", "β": "beta", "ξ": "xi"}.get(token[0], token[0])
-        name += "_star" * ("*" in token)
+        if token == "S":
+            return np.sum(p["s"])
+        name = {"α": "alpha", "β": "beta", "ξ": "xi", "ε": "epsilon", "ρ": "rho"}.get(
+            token[0], token[0]
+        )
+        name += "_star" if "*" in token else ""
         if token.endswith(("_i", "_j")):
             return p[name][:, None] if token.endswith("_i") else p[name][None, :]
         return p[name]

@@ -51,6 +51,14 @@ def methods():
                 yield kernel, kq.QuantileRegression(C=np.inf, tau=0.9, **common)
                 for loss in ("epsilon_insensitive", "huber"):
                     yield kernel, kq.SupportVectorRegression(C=np.inf, loss=loss, **common)
+            for nu in (0.2, 0.5, 1):
+                yield (
+                    kernel,
+                    kq.NuSVM(nu=round(0.7 * nu, 2), **common),
+                )  # at most 0.703
+                yield kernel, kq.NuSVR(C=10 * nu, nu=nu, **common)
+        for nu in (0.2, 0.5, 1):
+            yield kernel, kq.OneClassSVM(nu=nu, kernel=value)
 
 
 def cases():
@@ -75,6 +83,7 @@ def targets(method):
         kq.ConstrainedRidge,
         kq.SupportVectorRegression,
         kq.QuantileRegression,
+        kq.NuSVR,
     )
     return TARGETS if isinstance(method, real) else LABELS
 
@@ -112,7 +121,8 @@ def point_of(method, formulation):
 def test_names_are_those_of_the_page(method, form):
     for program, formulation in sides(method, form):
         assert set(program.constraints) == set(formulation.constraints)
-        words = {"α": "alpha", "α*": "alpha_star", "β": "beta", "ξ": "xi", "ξ*": "xi_star"}
+        words = {"α": "alpha", "β": "beta", "ξ": "xi", "ε": "epsilon", "ρ": "rho"}
+        words |= {"α*": "alpha_star", "ξ*": "xi_star"}
         shown = [words.get(symbol.text, symbol.text) for symbol in program.unknowns]
         assert shown == list(formulation.variables)
         sense = {"minimise": "minimize", "maximise": "maximize"}[program.sense]
@@ -157,7 +167,7 @@ def test_the_text_that_is_shown_computes_to_the_page(method, form):
 
 TEX = {
     r"\alpha": "α", r"\beta": "β", r"\xi": "ξ", r"\epsilon": "ε", r"\delta": "δ", r"\tau": "τ",
-    r"\infty": "∞", r"\lambda": "λ", r"\phi": "φ", r"\sum": "Σ",
+    r"\infty": "∞", r"\lambda": "λ", r"\phi": "φ", r"\sum": "Σ", r"\nu": "ν", r"\rho": "ρ",
     r"\sqrt": "√", r"\geq": ">=", r"\leq": "<=", r"\exp": "exp",
     "-": "−", r"\|": "‖", r"\top": "'", r"\times": "e",
 }  # fmt: skip

@@ -19,14 +19,20 @@ if TYPE_CHECKING:
 
 
 def certify_files(
-    model: Path, data: Path, target: str | None, C: float | None, epsilon: float | None, tol: float
+    model: Path,
+    data: Path,
+    target: str | None,
+    C: float | None,
+    epsilon: float | None,
+    tol: float,
+    nu: float | None = None,
 ) -> ModelCertificate:
     """Load a model and its data and bound how far it is from its optimum."""
     X, y = load_data(data, target)
-    return certify(load_model(model, C, epsilon), X, y, tol=tol)
+    return certify(load_model(model, C, epsilon, nu), X, y, tol=tol)
 
 
-def load_model(path: Path, C: float | None, epsilon: float | None) -> Any:
+def load_model(path: Path, C: float | None, epsilon: float | None, nu: float | None = None) -> Any:
     """Load a model: skops for *.skops (it runs no code of the file), else a LIBSVM text model.
 
     Raises
@@ -39,7 +45,7 @@ def load_model(path: Path, C: float | None, epsilon: float | None) -> Any:
             f"{path}: a pickle runs code as it loads and is not opened; save the model with skops"
         )
     if path.suffix != ".skops":
-        return LibsvmModel.load(path, C, epsilon)
+        return LibsvmModel.load(path, C, epsilon, nu)
     try:
         import skops.io
     except ImportError:

@@ -154,6 +154,9 @@ def certify(
     epsilon: Annotated[
         float | None, typer.Option("-p", "--epsilon", help="The tube of a LIBSVM epsilon-SVR.")
     ] = None,
+    nu: Annotated[
+        float | None, typer.Option("-n", "--nu", help="The nu of a LIBSVM nu-SVC.")
+    ] = None,
     tol: Annotated[float, typer.Option(help="The relative gap that counts as converged.")] = 1e-3,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
@@ -164,7 +167,7 @@ def certify(
     from kernelqp.cli.certify import certify_files  # scikit-learn's models are slow to import
 
     with _complaints():
-        found = certify_files(model, data, target, price, epsilon, tol)
+        found = certify_files(model, data, target, price, epsilon, tol, nu)
     typer.echo(report.dumps(report.of_model(found)) if as_json else str(found))
     raise typer.Exit(0 if found.certified else 1)
 

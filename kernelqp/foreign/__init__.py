@@ -10,12 +10,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
 from kernelqp.errors import DataError
-from kernelqp.foreign import kernel, libsvm, linear
+from kernelqp.foreign import kernel, libsvm, linear, nu
 from kernelqp.foreign.libsvm_file import LibsvmModel
 from kernelqp.foreign.reading import Reading, UnreadableModel, refuse
 from kernelqp.foreign.registry import read
 
-__all__ = ["LibsvmModel", "Reading", "UnreadableModel", "kernel", "libsvm", "linear", "read"]
+__all__ = ["LibsvmModel", "Reading", "UnreadableModel", "kernel", "libsvm", "linear", "nu", "read"]
 
 CROSS_FITTED = ("TargetEncoder",)  # fit_transform is no transform of the fit
 

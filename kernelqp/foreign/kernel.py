@@ -92,7 +92,7 @@ def positions(model: Any, rows: Rows) -> Indices:
     UnreadableModel
         If the support vectors are not rows of X: the model was fitted on other data.
     """
-    known, index = _dense(fitted(model, "support_vectors_")), np.asarray(model.support_)
+    known, index = dense_values(fitted(model, "support_vectors_")), np.asarray(model.support_)
     unseen = model.kernel == "precomputed" or callable(model.kernel)  # they keep no support vectors
     inside = index.max(initial=-1) < len(rows.X)
     if not (inside and (unseen or np.array_equal(rows.X[index], np.asarray(known, float)))):
@@ -146,8 +146,8 @@ def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """SVC: 1/2 ‖f‖² + C Σ s ξ; dual_coef_ is y α. With more classes every pair is a problem."""
     rows = Rows.read(model, X, sample_weight)
     where, labels = positions(model, rows), rows.labels(model, y)
-    gram = gram_of(model, float(model._gamma), _square(model, rows))
-    coefficients = np.asarray(_dense(model.dual_coef_), dtype=np.float64)
+    gram = gram_of(model, float(model._gamma), square(model, rows))
+    coefficients = np.asarray(dense_values(model.dual_coef_), dtype=np.float64)
     costs = float(model.C) * rows.weights * np.asarray(model.class_weight_)[labels]
     objective = f"1/2 |f|^2 + {model.C:g} sum max(0, 1 - y (f(x) + b)), kernel {model.kernel}"
     if len(model.classes_) == 2:
@@ -182,8 +182,8 @@ def read_svr(model: SVR, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """SVR: 1/2 ‖f‖² + C Σ s max(0, |r| − ε); dual_coef_ is β."""
     rows = Rows.read(model, X, sample_weight)
     where = positions(model, rows)
-    gram = gram_of(model, float(model._gamma), _square(model, rows))
-    beta = signed(where, np.ravel(_dense(model.dual_coef_)).astype(np.float64), rows)
+    gram = gram_of(model, float(model._gamma), square(model, rows))
+    beta = signed(where, np.ravel(dense_values(model.dual_coef_)).astype(np.float64), rows)
     objective = (
         f"1/2 |f|^2 + {model.C:g} sum max(0, |y - f(x) - b| - {model.epsilon:g}), "
         f"kernel {model.kernel}"
@@ -218,7 +218,7 @@ def read_kernel_ridge(model: KernelRidge, X: Any, y: Any, sample_weight: Any) ->
     if not precomputed and not np.array_equal(read_features(model.X_fit_)[0], read_features(X)[0]):
         raise refuse(model, "it was fitted on other rows than X; pass the data of the fit")
     gamma = 1.0 / rows.X.shape[1] if model.gamma is None else float(model.gamma)
-    gram, alpha = gram_of(model, gamma, _square(model, rows)), float(model.alpha)
+    gram, alpha = gram_of(model, gamma, square(model, rows)), float(model.alpha)
     objective = f"sum (y - f(x))^2 + {alpha:g} |f|^2, kernel {model.kernel}"
     return [
         dual_reading(
@@ -237,12 +237,13 @@ def read_kernel_ridge(model: KernelRidge, X: Any, y: Any, sample_weight: Any) ->
     ]
 
 
-def _square(model: Any, rows: Rows) -> Any:
+def square(model: Any, rows: Rows) -> Any:
     """Return X of the rows in use; for a precomputed kernel its columns of them too."""
     if isinstance(model.kernel, str) and model.kernel == "precomputed":
         return rows.X[:, rows.index]
     return rows.X
 
 
-def _dense(values: Any) -> Any:
+def dense_values(values: Any) -> Any:
+    """Return an array that may be held sparse as a dense one."""
     return values.toarray() if hasattr(values, "toarray") else values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,15 @@ import numpy as np
 from kernelqp.errors import InputError, KernelError
 from kernelqp.foreign.kernel import dual_reading, gram_on, signed, sub_gram
 from kernelqp.foreign.libsvm_file import LibsvmModel
+from kernelqp.foreign.nu import nu_svc_reading, nu_svr_reading, one_class_reading
 from kernelqp.foreign.reading import Reading, Rows, UnreadableModel
 from kernelqp.foreign.registry import read
 from kernelqp.losses import EpsilonInsensitive, Hinge
+from kernelqp.nu_risks import LIMIT, largest_nu
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kernelqp._types import Indices, Matrix, Vector
     from kernelqp.gram import Gram
 
@@ -24,12 +29,16 @@ REMEDIES = ("lower -e", "scale the features")
 @read.register(LibsvmModel)
 def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """Read 1/2 ‖f‖² + C Σ loss, rho = −b; of every pair of labels the first is positive."""
-    rows = Rows.read(model, X, sample_weight)
+    rows, kind = Rows.read(model, X, sample_weight), model.header["svm_type"]
+    if kind == "one_class":
+        return [_one_class(model, rows)]
+    if kind in ("nu_svc", "nu_svr"):
+        return (_nu_pairs if kind == "nu_svc" else _nu_svr)(model, rows, rows.targets(y))
     prices, values = model.prices(), rows.targets(y)
     gram, kernel = _gram(model, rows.X), model.header["kernel_type"]
     shifts, C = model.shifts(), " and ".join(f"{C:g}" for C in sorted(set(prices)))
     read_off = "" if model.C is not None else " (C read off the coefficients)"
-    if model.header["svm_type"] == "epsilon_svr":
+    if kind == "epsilon_svr":
         if model.epsilon is None:
             raise InputError(
                 "a LIBSVM model file does not hold epsilon: pass epsilon (the -p of svm-train)"
@@ -41,33 +50,99 @@ def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[
         parts = ("LIBSVM", words, gram, values, costs, loss, beta, b, rows.index)
         return [dual_reading(*parts, remedies=REMEDIES)]
     words = f"1/2 |f|^2 + {C} sum max(0, 1 - y (f(x) + b)), kernel {kernel}{read_off}"
-    return _pairs(model, rows, values, prices, gram, words)
+    costs = prices[np.argmax(values[:, None] == _known_labels(model, values), axis=1)]
+    return [
+        dual_reading(
+            f"LIBSVM{pair.name}",
+            words,
+            pair.gram,
+            pair.signs,
+            (costs * rows.weights)[pair.chosen],
+            Hinge(),
+            pair.beta,
+            pair.b,
+            rows.index[pair.chosen],
+            remedies=REMEDIES,
+        )
+        for pair in _pairs(model, rows, values, gram)
+    ]
 
 
-def _pairs(  # every argument is a part of the problem
-    model: LibsvmModel, rows: Rows, values: Vector, prices: Vector, gram: Gram, words: str
-) -> list[Reading]:
-    """Return the problem of every pair of labels."""
-    labels, several = model.labels(), model.labels().size > 2
+@dataclass(frozen=True, eq=False, slots=True)
+class Pair:
+    """The rows of two labels, the first of which is positive, and their part of the model."""
+
+    name: str
+    chosen: Indices
+    gram: Gram
+    signs: Vector
+    beta: Vector
+    b: float
+
+
+def _known_labels(model: LibsvmModel, values: Vector) -> Vector:
+    """Return the labels of the file; InputError where y holds another."""
+    labels = model.labels()
     unknown = np.setdiff1d(values, labels)
     if unknown.size:
         raise InputError(
             f"y holds {unknown[0]:g}, the labels of the model file are {model.header['label']}: "
             f"pass the labels it was trained on"
         )
-    costs = prices[np.argmax(values[:, None] == labels, axis=1)] * rows.weights
-    where, shifts, readings = place(model, rows.X, values), model.shifts(), []
+    return labels
+
+
+def _pairs(model: LibsvmModel, rows: Rows, values: Vector, gram: Gram) -> Iterator[Pair]:
+    """Yield every pair of labels."""
+    labels = _known_labels(model, values)
+    several = labels.size > 2
+    where, shifts = place(model, rows.X, values), model.shifts()
     for k, (i, j) in enumerate(combinations(range(labels.size), 2)):
         chosen = np.flatnonzero((values == labels[i]) | (values == labels[j]))
         first = values[chosen] == labels[i]
         low, high = (signed(where, model.coefficients[:, r], rows)[chosen] for r in (j - 1, i))
-        pair = f": {labels[i]:g} against {labels[j]:g}" if several else ""
+        name = f": {labels[i]:g} against {labels[j]:g}" if several else ""
         part = sub_gram(gram, chosen, labels.size) if several else gram
-        signs, beta = np.where(first, 1.0, -1.0), np.where(first, low, high) if several else low
-        parts = (f"LIBSVM{pair}", words, part, signs, costs[chosen], Hinge(), beta)
-        b = float(shifts[k])
-        readings.append(dual_reading(*parts, b, rows.index[chosen], remedies=REMEDIES))
+        beta = np.where(first, low, high) if several else low
+        yield Pair(name, chosen, part, np.where(first, 1.0, -1.0), beta, float(shifts[k]))
+
+
+def _nu_pairs(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
+    """Return the problem of every pair of a ν-SVC, its coefficients y α/ρ."""
+    if model.nu is None:
+        raise InputError("a LIBSVM model file does not hold nu: pass nu (the -n of svm-train)")
+    kernel, readings = model.header["kernel_type"], []
+    for pair in _pairs(model, rows, values, _gram(model, rows.X)):
+        weights, index = rows.weights[pair.chosen], rows.index[pair.chosen]
+        most = largest_nu(pair.signs, weights, free=True)
+        if model.nu > most * (1.0 + LIMIT):
+            raise InputError(
+                f"nu = {model.nu!r} is too large for the data, which admit {most:.6g}: pass the -n "
+                f"of svm-train"
+            )
+        parts = (pair.gram, pair.signs, weights, model.nu, pair.beta, pair.b, index, REMEDIES)
+        readings.append(nu_svc_reading(f"LIBSVM{pair.name}", kernel, *parts))
     return readings
+
+
+def _one_class(model: LibsvmModel, rows: Rows) -> Reading:
+    """Return the problem of one class, its coefficients ν S α; their sum shows ν."""
+    where = place(model, rows.X, np.zeros(len(rows.X)))
+    raw, total = signed(where, model.coefficients[:, 0], rows), float(rows.weights.sum())
+    nu = min(float(raw.sum()) / total, 1.0) if model.nu is None else model.nu
+    parts = (_gram(model, rows.X), rows.weights, nu, raw, float(model.shifts()[0]), rows.index)
+    return one_class_reading("LIBSVM", model.header["kernel_type"], *parts, REMEDIES)
+
+
+def _nu_svr(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
+    """Return the problem of a ν-SVR; with C the sum of |β| shows ν."""
+    where = place(model, rows.X, np.zeros(len(values)))
+    beta, C = signed(where, model.coefficients[:, 0], rows), float(model.prices()[0])
+    spent = float(np.abs(beta).sum()) / (C * float(rows.weights.sum()))
+    nu = min(spent, 1.0) if model.nu is None else model.nu
+    problem = (_gram(model, rows.X), values, rows.weights, C, nu, beta, float(model.shifts()[0]))
+    kernel = model.header["kernel_type"]
+    return [nu_svr_reading("LIBSVM", kernel, *problem, rows.index, REMEDIES)]
 
 
 def place(model: LibsvmModel, X: Matrix, values: Vector) -> Indices:

@@ -1,8 +1,8 @@
 """The text model files of LIBSVM's svm-train, as they are written.
 
 A file holds the kernel, the labels, rho and, for every support vector, its coefficient y α and its
-features, to eight figures. It holds neither C nor ε: C is read off the coefficients at their bound,
-class by class, or given.
+features, to eight figures. It holds neither C, ε nor ν: C is read off the coefficients at their
+bound, class by class, or given; ν of one class and of a ν-SVR is read off their sum.
 
 Source: Chang & Lin (2011), LIBSVM: a library for support vector machines, ACM TIST 2(3), 27.
 """
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from kernelqp._types import Matrix, Vector
 
 LARGEST_INDEX = 10_000_000  # of a feature: rows are held dense
-KINDS = ("c_svc", "epsilon_svr")
+KINDS = ("c_svc", "epsilon_svr", "nu_svc", "nu_svr", "one_class")
 ASK = "pass C (the -c of svm-train)"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LibsvmModel:
-    """A model file of svm-train (C-SVC, or epsilon-SVR).
+    """A model file of svm-train (C-SVC, ν-SVC, one class, ε-SVR or ν-SVR).
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class LibsvmModel:
         y α; of more than two classes, in its problem against each of the others.
     vectors : Matrix, shape (n_sv, d)
         Support vectors, to eight figures.
-    C, epsilon : float or None
+    C, epsilon, nu : float or None
         What the file does not say.
     """
 
@@ -48,17 +48,22 @@ class LibsvmModel:
     vectors: Matrix
     C: float | None = None
     epsilon: float | None = None
+    nu: float | None = None
 
     @classmethod
     def load(
-        cls, path: str | Path, C: float | None = None, epsilon: float | None = None
+        cls,
+        path: str | Path,
+        C: float | None = None,
+        epsilon: float | None = None,
+        nu: float | None = None,
     ) -> LibsvmModel:
         """Read a model file.
 
         Raises
         ------
         InputError
-            If the file is missing or is no model file, or C or epsilon is out of its range.
+            If the file is missing or is no model file, or C, epsilon or nu is out of its range.
         """
         file = Path(path)
         if not file.is_file():
@@ -67,15 +72,17 @@ class LibsvmModel:
             raise InputError(f"C must be a finite number > 0; got {C!r}")
         if epsilon is not None and not 0 <= epsilon < float("inf"):
             raise InputError(f"epsilon must be a finite number >= 0; got {epsilon!r}")
+        if nu is not None and not 0 < nu <= 1:
+            raise InputError(f"nu must be a number > 0 and at most 1; got {nu!r}")
         try:
             head, _, body = file.read_text().partition("\nSV\n")
             header = dict(line.split(" ", 1) for line in head.splitlines())
             kind = header.get("svm_type")
             if kind not in KINDS:
                 raise UnreadableModel(
-                    f"{path}: svm_type {kind!r} cannot be certified; {' and '.join(KINDS)} can"
+                    f"{path}: svm_type {kind!r} cannot be certified; {', '.join(KINDS)} can"
                 )
-            model = cls(header, *_rows(body, int(header.get("nr_class", 2))), C, epsilon)
+            model = cls(header, *_rows(body, int(header.get("nr_class", 2))), C, epsilon, nu)
             model.check()
         except (ValueError, IndexError, KeyError) as error:
             if isinstance(error, InputError):
@@ -87,7 +94,7 @@ class LibsvmModel:
         """Raise ValueError or KeyError where the header does not describe the rows below it."""
         classes = self.coefficients.shape[1] + 1
         wanted = {"rho": classes * (classes - 1) // 2}
-        if self.header["svm_type"] == "c_svc":
+        if self.header["svm_type"] in ("c_svc", "nu_svc"):
             wanted["label"] = classes
         if classes > 2:
             wanted["nr_sv"] = classes

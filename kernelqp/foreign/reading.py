@@ -37,7 +37,7 @@ class Reading:
     scale : float
         The library's objective over the engine's.
     rows : Indices
-        The caller's rows that take part.
+        The caller's row of every row of the risk; some problems take a row twice.
     remedies : tuple of str
         What this library offers to get nearer: "raise max_iter".
     """

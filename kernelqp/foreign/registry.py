@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from kernelqp.foreign.reading import Reading
 
 FAMILIES = (
-    "SVC, LinearSVC, SVR, LinearSVR, Ridge, KernelRidge, LogisticRegression (l2), SGDClassifier, "
-    "QuantileRegressor (alpha=0), pipelines that end in one of them, and LIBSVM model files"
+    "SVC, LinearSVC, SVR, LinearSVR, NuSVC, NuSVR, OneClassSVM, Ridge, KernelRidge, "
+    "LogisticRegression (l2), SGDClassifier, QuantileRegressor (alpha=0), pipelines that end in "
+    "one of them, and LIBSVM model files"
 )
 
 

@@ -4,6 +4,9 @@ from kernelqp.methods.constrained_ridge import ConstrainedRidge
 from kernelqp.methods.hard_margin import HardMarginSVM
 from kernelqp.methods.least_squares import RegularizedLeastSquares
 from kernelqp.methods.quantile import QuantileRegression
+from kernelqp.methods.nu_svm import NuSVM
+from kernelqp.methods.nu_svr import NuSVR
+from kernelqp.methods.one_class import OneClassSVM
 from kernelqp.methods.soft_margin import SoftMarginSVM
 from kernelqp.methods.support_vector_regression import SupportVectorRegression
 
@@ -14,6 +17,9 @@ METHODS = (
     RegularizedLeastSquares,
     SoftMarginSVM,
     SupportVectorRegression,
+    NuSVM,
+    NuSVR,
+    OneClassSVM,
 )
 
 __all__ = [
@@ -21,6 +27,9 @@ __all__ = [
     "ConstrainedRidge",
     "HardMarginSVM",
     "QuantileRegression",
+    "NuSVM",
+    "NuSVR",
+    "OneClassSVM",
     "RegularizedLeastSquares",
     "SoftMarginSVM",
     "SupportVectorRegression",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelqp.description import (
+    ATOM,
     HALF,
     ONE,
     TWO,
@@ -16,6 +17,7 @@ from kernelqp.description import (
     Formula,
     Symbol,
     kernel_formula,
+    number,
     relation,
     total,
 )
@@ -24,6 +26,7 @@ from kernelqp.kernels import Linear
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from fractions import Fraction
 
     from kernelqp._types import Vector
     from kernelqp.description import Description, Piece, Point
@@ -178,6 +181,8 @@ LETTERS = {
     "beta": ("β", r"\beta"),
     "delta": ("δ", r"\delta"),
     "epsilon": ("ε", r"\epsilon"),
+    "nu": ("ν", r"\nu"),
+    "rho": ("ρ", r"\rho"),
     "tau": ("τ", r"\tau"),
     "xi": ("ξ", r"\xi"),
     "xi_star": ("ξ*", r"{\xi^*}"),
@@ -280,9 +285,29 @@ def meanings(kernel: Kernel, intercept: str) -> tuple[tuple[Piece, ...], ...]:
 
 SIGNS: tuple[Piece, ...] = (row("y"), " is +1 for the greater label and -1 for the other")
 MARGIN_BALANCE = relation(total("i", row("alpha") * row("y")), "=", ZERO)
+WEIGHT = Symbol("S", "S", "", lambda point: np.sum(point["s"]))
+SHARE_OF_WEIGHT: tuple[Piece, ...] = (
+    row("s"),
+    " is the sample weight, ",
+    WEIGHT,
+    " the sum of all",
+)
+
+
+def over_weight(value: Fraction, factor: Formula = ONE) -> Formula:
+    """Return c/S, or c · factor/S, for c > 0; 3/(2 S) where c is shown as a fraction."""
+    whole = number(value).binds == ATOM
+    top, bottom = (value, 1) if whole else (value.numerator, value.denominator)
+    over = number(top) if factor == ONE else number(top) * factor
+    return over / (number(bottom) * WEIGHT)
+
+
+def dual_margin_cost(intercept: str) -> Formula:
+    """Return 1/2 Σ α_i α_j y_i y_j k(x_i, x_j), with k + 1 for a penalised intercept."""
+    pairs = row("alpha") * row("alpha", "j") * row("y") * row("y", "j") * gram(intercept)
+    return HALF * total("ij", pairs)
 
 
 def dual_margin_gain(intercept: str) -> Formula:
     """Return Σ α_i − 1/2 Σ α_i α_j y_i y_j k(x_i, x_j), with k + 1 for a penalised intercept."""
-    pairs = row("alpha") * row("alpha", "j") * row("y") * row("y", "j") * gram(intercept)
-    return total("i", row("alpha")) - HALF * total("ij", pairs)
+    return total("i", row("alpha")) - dual_margin_cost(intercept)

@@ -184,6 +184,10 @@ class MarginPage(KernelPage):
         else:
             z = y * risk.predictions(function, point.theta)
             shown["slack"] = data.scatter(np.maximum(0.0, 1.0 - z))
+        if self.power == 1:  # of the NuSVM with the same plane
+            shown["nu"] = float((y * point.beta).sum() / risk.costs.sum())
+        else:
+            absent["nu"] = "only slack to the power 1 has a nu"
         return shown, absent
 
     def _distances(self, risk: RegularizedRisk, point: Point) -> Vector:

@@ -25,7 +25,7 @@ from kernelqp.risk import Offset
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from kernelqp._types import Vector
+    from kernelqp._types import Indices, Vector
     from kernelqp.formulation import Point
     from kernelqp.kernels import Kernel
 
@@ -142,6 +142,14 @@ class KernelPage:
         return cp.norm(cp.hstack([f, variables["b"]]) if self.intercept == "penalized" else f)
 
     # --- the map -----------------------------------------------------------------------------
+
+    def scatter(self, values: Vector) -> Vector:
+        """Put one value per row of the engine at the caller's rows."""
+        return self.data.scatter(values)
+
+    def callers(self, rows: Indices) -> Indices:
+        """Return the caller's rows of rows of the engine."""
+        return self.data.rows[rows]
 
     def machine_values(self, point: Point) -> dict[str, Any]:
         """Return w or β, and b."""

@@ -110,7 +110,7 @@ def interior_point(
         cancellation what w holds.
     """
     split, system = Split.of(row), system_of(gram, basis, price)
-    state, size = State.centre(split, system.unknowns), np.inf
+    state, size = State.centre(split, system.unknowns, gram), np.inf
     for _ in range(STEPS):
         beta = state.beta
         pull = system.predictions(beta, state.u) + row.ridge * beta
@@ -164,12 +164,16 @@ class State:
     size: float
 
     @classmethod
-    def centre(cls, split: Split, unknowns: int) -> State:
-        """Return the middle of the box with equal multipliers."""
+    def centre(cls, split: Split, unknowns: int, gram: Gram) -> State:
+        """Return the middle of the box with equal multipliers.
+
+        They are of the size of the prices; without any, of that of the predictions.
+        """
         bounded = np.isfinite(split.upper)
         unit = float(split.upper[bounded].mean()) if bounded.any() else 1.0
-        size = float(np.abs(split.price).max(initial=0.0)) or 1.0
         x = np.where(bounded, 0.5 * split.upper, 0.5 * unit)
+        size = float(np.abs(split.price).max(initial=0.0))
+        size = size or float(gram.row_bounds.max(initial=0.0)) * 0.5 * unit or 1.0
         w = np.where(bounded, x, 1.0)
         z = np.full(x.size, size)
         start = (np.zeros(unknowns), split.beta(x), bounded, 0.5 * unit * size, size)

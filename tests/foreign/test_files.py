@@ -211,7 +211,8 @@ def test_data_that_the_model_was_not_trained_on_are_refused(trained, tmp_path):
     ("text", "match"),
     [
         ("", "svm_type"),
-        ("svm_type nu_svc\nkernel_type linear\nSV\n", "nu_svc"),
+        ("svm_type precomputed\nkernel_type linear\nSV\n", "svm_type 'precomputed'"),
+        ("svm_type nu_svc\nkernel_type linear\nrho 1\nSV\n1 1:1\n", "label holds 0 numbers"),
         ("svm_type c_svc\nkernel_type linear\nnr_class 3\nSV\n", "rho holds 0 numbers"),
         ("svm_type c_svc\nkernel_type linear\nSV\nx 1:2\n", "no model file"),
         ("nonsense\n", "no model file"),
