@@ -23,6 +23,8 @@ from kernelqp.kkt import KKTReport, dual_function, lagrangian
 from kernelqp.methods import (
     ConstrainedRidge,
     HardMarginSVM,
+    Pegasos,
+    Perceptron,
     RegularizedLeastSquares,
     SoftMarginSVM,
 )
@@ -57,6 +59,8 @@ __all__ = [
     "ModelCertificate",
     "NotCertified",
     "Offset",
+    "Pegasos",
+    "Perceptron",
     "Polynomial",
     "Precomputed",
     "Problem",

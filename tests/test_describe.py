@@ -41,6 +41,11 @@ def methods():
             for lam in (3.0, 0.1, 1.0):
                 yield kernel, kq.RegularizedLeastSquares(lam=lam, **common)
             yield kernel, kq.ConstrainedRidge(radius=2.5, **common)
+            if intercept != "free":
+                for lam in (3.0, 0.1, 1.0):
+                    yield kernel, kq.Pegasos(lam=lam, **common)
+                yield kernel, kq.Pegasos(lam=1 / 3, batch="full", class_weight={1: 2}, **common)
+                yield kernel, kq.Perceptron(**common)
             if kernel == "linear":
                 yield kernel, kq.RegularizedLeastSquares(lam=0, **common)
 
@@ -48,7 +53,7 @@ def methods():
 def cases():
     for kernel, method in methods():
         forms = ("auto", *FORMS.get(kernel, ("coefficients",)))
-        if isinstance(method, kq.HardMarginSVM):
+        if isinstance(method, kq.HardMarginSVM | kq.Perceptron):
             forms += ("max_margin",)
         if isinstance(method, kq.ConstrainedRidge):
             forms += ("residuals",)
