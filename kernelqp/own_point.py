@@ -81,6 +81,10 @@ class Looks:
         """Whether Ctrl-C ended the search for a bound."""
         return self._search.interrupted
 
+    def stop(self) -> None:
+        """Search no further than a first bound: somebody waits."""
+        self._search.interrupted = True
+
     @property
     def history(self) -> Matrix:
         """Step, P and the best D so far, a line a look, in the engine's unit."""

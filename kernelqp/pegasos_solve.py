@@ -39,6 +39,7 @@ def descend(method: Any, formulation: Formulation, tol: float) -> Solution:
         except KeyboardInterrupt:
             if looks.best is None:
                 raise
+            looks.stop()
             function, counts = looks.best.function, looks.best.counts
         verdict = looks.verdict(function)
     status = Status.CERTIFIED if verdict.certificate.certified else Status.LIMIT

@@ -7,6 +7,7 @@ the dual; the best t gives D = (Σ m_i)²/(2 ‖f‖²), and one majorised step 
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -34,13 +35,12 @@ def learn(method: Any, formulation: Formulation, tol: float) -> Solution:
     Ctrl-C ends it with what it has learnt.
     """
     started, risk = time.perf_counter(), formulation.risk()
-    run, separated = PerceptronRun(risk, in_weights=risk.gram.factor is not None), False
+    run = PerceptronRun(risk, in_weights=risk.gram.factor is not None)
     with Progress("perceptron", total=method.epochs) as progress:
         try:
             for made in visits(method, run):
                 progress.step()
                 progress.say(f"{sum(made)} mistakes in an epoch, {run.mistakes} in all")
-            separated = not any(made)
         except KeyboardInterrupt:
             if not run.counts.any():
                 raise
@@ -48,6 +48,7 @@ def learn(method: Any, formulation: Formulation, tol: float) -> Solution:
     counted = best_scaling(risk, risk.function(run.beta()))
     dual = repair_dual(risk, counted, np.zeros(0))
     verdict = certify_as_it_stands(risk, function, dual, tol)
+    separated = math.isfinite(verdict.certificate.primal_value)
     status = Status.NOT_CERTIFIED if separated else Status.LIMIT
     if verdict.certificate.certified:
         status = Status.CERTIFIED

@@ -216,6 +216,23 @@ def test_integer_weights_are_repeated_rows_in_the_full_batch():
     assert one.counts[WEIGHTS == 0].tolist() == [0] * int((WEIGHTS == 0).sum())
 
 
+@every_variant
+@every_intercept
+def test_another_unit_of_the_kernel_is_another_lam(variant, intercept):
+    """K → t² K with lam → t² lam: the same f. The constant 1 is a feature of X here."""
+    more, wide = VARIANTS[variant], np.c_[X, np.ones(N)] if intercept == "penalized" else X
+    one = method(epochs=10, lam=0.05, **more).solve(wide, Y)
+    other = method(epochs=10, lam=0.05 * 2.0**20, **more).solve(1024.0 * wide, Y)
+    assert one.value == pytest.approx(other.value, rel=1e-12)
+    assert one.counts.tolist() == other.counts.tolist()
+    np.testing.assert_allclose(one.weights, 1024.0 * other.weights, rtol=1e-9, atol=1e-12)
+    assert one.certificate.dual_value == pytest.approx(other.certificate.dual_value, rel=1e-6)
+    if intercept == "penalized":
+        column = method(intercept="penalized", epochs=10, lam=0.05, **more).solve(X, Y)
+        assert column.value == pytest.approx(one.value, rel=1e-9)
+        assert column.intercept == pytest.approx(one.weights[-1], rel=1e-9)
+
+
 def test_sparse_features_are_the_same_run():
     S = scipy.sparse.random(900, 150, density=0.05, format="csr", random_state=0)
     y = np.where(S @ RNG.normal(size=150) > 0, 1, 0)
@@ -368,6 +385,14 @@ def test_ctrl_c_keeps_the_best_point_that_was_looked_at(monkeypatch):
     at = int(np.argmin(whole.history[:5, 1])) + 1
     monkeypatch.undo()
     assert solution.counts.tolist() == method(epochs=at).run(X, Y).counts.tolist()
+
+
+def test_after_ctrl_c_nothing_long_is_searched(monkeypatch):
+    monkeypatch.setattr(own_point, "QUICK", 0.0)
+    monkeypatch.setattr("kernelqp.bound_search.band_duals", lambda *_: pytest.fail("searched"))
+    interrupted_at(monkeypatch, 2 * N + 1)
+    solution = method(epochs=6).solve(X, Y)
+    assert solution.certificate.dual_value <= solution.value
 
 
 def test_ctrl_c_before_the_first_look_goes_on(monkeypatch):

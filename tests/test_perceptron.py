@@ -246,6 +246,14 @@ def test_the_last_epoch_may_find_the_plane_without_having_seen_it():
     assert solution.status is kq.Status.CERTIFIED
 
 
+def test_a_plane_found_in_the_last_epoch_counts():
+    X, y = separable_data(3)
+    enough = len(kq.Perceptron().run(X, y).indices) // len(y)
+    last = kq.Perceptron(epochs=enough - 1).solve(X, y)  # the one without a mistake does not come
+    assert last.status is kq.Status.NOT_CERTIFIED
+    assert last.value == kq.Perceptron().solve(X, y).value
+
+
 ODD = {
     "opposite labels on one point": ([[1.0, 2.0], [1.0, 2.0]], [1, -1], False),
     "a row of zeros": ([[0.0, 0.0], [1.0, 2.0]], [1, -1], False),
