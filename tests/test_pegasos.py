@@ -285,6 +285,13 @@ def test_a_row_may_come_twice_in_a_batch():
     np.testing.assert_allclose(method().run(X, Y, indices=[[0, 0]]).weights, w, rtol=1e-12)
 
 
+def test_both_forms_project_a_batch_with_a_row_twice():
+    m, order = method(lam=1e-3, project=True), [[0, 0, 1], [2, 2, 2], [5, 4, 5]]
+    one, other = (m.run(X, Y, indices=order, form=form) for form in ("weights", "counts"))
+    np.testing.assert_allclose(one.weights, other.weights, rtol=1e-12)
+    assert np.linalg.norm(one.weights) <= 1 / np.sqrt(1e-3) * (1 + 1e-12)
+
+
 @pytest.mark.parametrize(
     ("indices", "message"),
     [
@@ -352,6 +359,18 @@ def test_without_a_search_the_counts_alone_close_the_gap(monkeypatch):
     assert all(s.certificate.dual_value <= best * (1 + 1e-9) for s in found)
     assert gaps[1] < 0.1 * gaps[0]
     assert gaps[1] < 1e-2
+
+
+@every_variant
+@pytest.mark.parametrize("lam", [1e-4, 0.05, 1.0])
+def test_the_first_bound_is_no_worse_than_the_coefficients_in_their_box(variant, lam, monkeypatch):
+    monkeypatch.setattr(own_point.Looks, "_tighten", lambda *_: None)
+    for epochs in (1, 16):
+        m = method(epochs=epochs, lam=lam, **VARIANTS[variant])
+        risk, beta = m.dual(X, Y).risk(), m.run(X, Y).beta
+        inside = np.clip(beta, np.minimum(0.0, Y * risk.costs), np.maximum(0.0, Y * risk.costs))
+        reached = m.solve(X, Y).certificate.dual_value
+        assert reached >= lam * risk.dual_value(inside) * (1 - 1e-12)
 
 
 def test_where_a_search_is_dear_it_comes_at_the_end(monkeypatch):

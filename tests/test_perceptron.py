@@ -219,6 +219,15 @@ def test_its_bounds_enclose_the_best_plane(seed, kernel, intercept):
     assert solution.geometric_margin == pytest.approx(m / np.sqrt(norm2), rel=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1e-2, 1e2, 1e6])
+@pytest.mark.parametrize("seed", range(6))
+def test_in_any_unit_the_bound_is_that_of_the_counts_or_better(unit, seed):
+    X, y = separable_data(seed)
+    trace = kq.Perceptron().run(unit * X, y)
+    least = trace.mistakes**2 / (2 * trace.weights @ trace.weights)
+    assert kq.Perceptron().solve(unit * X, y).certificate.dual_value >= least * (1 - 1e-12)
+
+
 def test_a_plane_that_is_the_best_one_is_certified():
     solution = kq.Perceptron().solve(np.eye(4), [1, -1, 1, -1])
     assert solution.status is kq.Status.CERTIFIED
