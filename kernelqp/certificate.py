@@ -152,15 +152,38 @@ def certify_candidate(
     dual0, function0, theta0 = complete(risk, candidate)
     terms = blame(risk, dual0, function0, theta0)
     point = _report(risk, side, repair_dual(risk, dual0, theta0), function0, theta0)
-    scale = gap_scale(risk)
-    if POLISHED < relative_gap(point.primal, point.dual, scale) <= near:
+    if POLISHED < relative_gap(point.primal, point.dual, gap_scale(risk)) <= near:
         dual, theta = elbow_solve(risk, point.at, point.theta)
         point = _better(point, _report(risk, side, dual, function0, theta))
         if side == "primal":
             solved = _written_like(risk, function0, dual)
             point = _better(point, _report(risk, side, dual, solved, theta))
+    return _judged(risk, point, terms, _distance(risk, function0, point.function), tol)
+
+
+def certify_as_it_stands(
+    risk: RegularizedRisk, function: Function, dual: Function, tol: float
+) -> Verdict:
+    """Judge an f that nothing is done to, by a feasible dual point that may come from elsewhere.
+
+    For problems without an offset. The blame is that of f itself where it is written in a β.
+    """
+    theta = np.zeros(risk.offset.price.size)
+    terms = blame(risk, dual if function.beta is None else function, function, theta)
+    primal, lower = risk.primal_value(function, theta), lower_bound(risk, dual)
+    return _judged(risk, _Point(dual, function, theta, primal, lower), terms, 0.0, tol)
+
+
+def _judged(
+    risk: RegularizedRisk,
+    point: _Point,
+    terms: tuple[float, Vector, float, float],
+    repair: float,
+    tol: float,
+) -> Verdict:
+    """Return the certificate of a point with its P and D."""
     gap, noise = point.primal - point.dual, rounding_of_bounds(risk, point.at)
-    relative = relative_gap(point.primal, point.dual, scale, noise)
+    relative = relative_gap(point.primal, point.dual, gap_scale(risk), noise)
     certificate = Certificate(
         primal_value=point.primal,
         dual_value=point.dual,
@@ -171,7 +194,7 @@ def certify_candidate(
         complementarity=terms[1],
         domain=terms[2],
         balance=terms[3],
-        repair=_distance(risk, function0, point.function),
+        repair=repair,
         rounding=noise,
         certified=relative <= tol and gap >= -noise,
     )

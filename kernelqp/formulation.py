@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     import cvxpy as cp
 
     from kernelqp._types import Indices, Matrix, Vector
-    from kernelqp.certificate import Candidate
+    from kernelqp.certificate import Candidate, Verdict
     from kernelqp.constrained import ConstrainedFormulation
     from kernelqp.data import Data
+    from kernelqp.errors import Status
     from kernelqp.fenchel import Program
     from kernelqp.risk import Function
     from kernelqp.solution import Infeasible, Solution
@@ -210,6 +211,20 @@ class Formulation:
         from kernelqp.solve import certify_current
 
         return certify_current(self, tol=tol)
+
+    def adopt(self, verdict: Verdict, status: Status, solver: str, seconds: float) -> Solution:
+        """Return what an algorithm of its own reached, and write it to this page.
+
+        Parameters
+        ----------
+        verdict : Verdict
+            The point and its certificate, for :meth:`risk` at the current parameter values.
+        status, solver, seconds
+            As the Solution is to show them.
+        """
+        from kernelqp.solve import adopt_verdict
+
+        return adopt_verdict(self, verdict, status, solver, seconds)
 
     def read(self, risk: Any) -> Candidate:
         """Return what the current variables and multipliers claim.

@@ -13,7 +13,7 @@ from kernelqp.risk import RegularizedRisk
 from kernelqp.support import SETTLED, Support, find_support, intercept_interval
 
 if TYPE_CHECKING:
-    from kernelqp._types import Vector
+    from kernelqp._types import Matrix, Vector
     from kernelqp.certificate import Verdict
     from kernelqp.formulation import Formulation, Page, Point
     from kernelqp.lagrange_bound import Conflict
@@ -60,7 +60,7 @@ class Solution:
         The two-sided bound and where the gap comes from.
 
     beta, alpha, intercept, intercept_interval, weights, slack, residuals, geometric_margin,
-    distances, multiplier, lam, rho, epsilon, nu, C, classes, support
+    distances, multiplier, lam, rho, epsilon, nu, C, classes, support, counts, mistakes, history
         What the method shows of the point. One that this solution does not have raises an
         AttributeError that says why. Arrays are read-only and in the caller's rows.
     """
@@ -234,6 +234,24 @@ class Solution:
         return C
 
     @property
+    def counts(self) -> Vector:
+        """How often each row acted on f, shape (n,): violations of Pegasos, mistakes."""
+        counts: Vector = self._show("counts")
+        return counts
+
+    @property
+    def mistakes(self) -> int:
+        """How many mistakes a perceptron made in all; ``counts`` has them row by row."""
+        mistakes: int = self._show("mistakes")
+        return mistakes
+
+    @property
+    def history(self) -> Matrix:
+        """Step, P and the best D so far, a line for every look that was taken at the bounds."""
+        history: Matrix = self._show("history")
+        return history
+
+    @property
     def kkt(self) -> Any:
         """The KKT report of a problem with constraints of your own; else use ``check_kkt``."""
         return self._show("kkt")
@@ -250,6 +268,11 @@ class Solution:
     def predict(self, X: Any) -> Any:
         """Return the predicted labels: the greater one where f + b > 0, the smaller one at 0."""
         return self._formulation.page.predict(self._point, X)
+
+    def showing(self, **items: Any) -> Solution:
+        """Return the same solution with more to show, by the names of its properties."""
+        more = {name: _frozen(item) for name, item in items.items()}
+        return replace(self, _shown=self._shown | more)
 
     def raise_if_not_certified(self) -> Solution:
         """Return self, or raise NotCertified with the bound and the remedy."""

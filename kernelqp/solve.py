@@ -262,6 +262,18 @@ def certify_current(formulation: Formulation, tol: float) -> Solution:
     return build_solution(formulation, risk, verdict, status, name, seconds)
 
 
+def adopt_verdict(
+    formulation: Formulation, verdict: Verdict, status: Status, solver: str, seconds: float
+) -> Solution:
+    """Return a verdict that an algorithm of its own reached, and write its point to the page."""
+    risk = formulation.risk()
+    function, theta = risk.from_centred(verdict.function, verdict.theta)
+    point = Point(verdict.dual.coefficients, function, theta)
+    written = formulation.page.fill(risk, point)
+    formulation.write(written, WRITTEN.get(status, cp.OPTIMAL_INACCURATE))
+    return build_solution(formulation, risk, verdict, status, solver, seconds)
+
+
 def build_solution(
     formulation: Formulation,
     risk: RegularizedRisk,
@@ -287,4 +299,4 @@ def _or_zero(risk: RegularizedRisk, theta: Any) -> Any:
     return risk.offset.price * 0.0 if theta is None else theta
 
 
-__all__ = ["SolverError", "certify_current", "choose_solvers", "solve_formulation"]
+__all__ = ["SolverError", "adopt_verdict", "certify_current", "choose_solvers", "solve_formulation"]

@@ -29,42 +29,60 @@ INTERCEPTS = ("free", "penalized", "none")
 FORMS = {"linear": ("weights", "coefficients"), "twice linear": ("weights", "coefficients")}
 
 
+def margin_methods(common):
+    for q in (1, 2, 3, 1.7, 1.5):
+        yield kq.SoftMarginSVM(C=10, slack_power=q, **common)
+    yield kq.SoftMarginSVM(C=1 / 3, slack_power=1.3, class_weight={1: 2}, **common)
+    yield kq.SoftMarginSVM(C=1, **common)
+    yield kq.HardMarginSVM(**common)
+    for nu in (0.2, 0.5, 1):
+        yield kq.NuSVM(nu=round(0.7 * nu, 2), **common)  # the weights admit 0.703
+
+
+def row_by_row_methods(common):
+    for lam in (3.0, 0.1, 1.0):
+        yield kq.Pegasos(lam=lam, **common)
+    yield kq.Pegasos(lam=1 / 3, batch="full", class_weight={1: 2}, **common)
+    yield kq.Perceptron(**common)
+
+
+def regressions(common):
+    for lam in (3.0, 0.1, 1.0):
+        yield kq.RegularizedLeastSquares(lam=lam, **common)
+    yield kq.ConstrainedRidge(radius=2.5, **common)
+    for loss in ("epsilon_insensitive", "squared_epsilon_insensitive", "huber", "absolute"):
+        for C in (0.3, 1.0, 10.0):
+            yield kq.SupportVectorRegression(C=C, loss=loss, delta=0.7, **common)
+    for tau in (0.9, 0.25):
+        yield kq.QuantileRegression(C=10, tau=tau, **common)
+    for nu in (0.2, 0.5, 1):
+        yield kq.NuSVR(C=10 * nu, nu=nu, **common)
+
+
+def unpenalized_methods(common):
+    yield kq.RegularizedLeastSquares(lam=0, **common)
+    yield kq.QuantileRegression(C=np.inf, tau=0.9, **common)
+    for loss in ("epsilon_insensitive", "huber"):
+        yield kq.SupportVectorRegression(C=np.inf, loss=loss, **common)
+
+
 def methods():
     for kernel, value in KERNELS.items():
-        for intercept in INTERCEPTS:
-            common = {"kernel": value, "intercept": intercept}
-            for q in (1, 2, 3, 1.7, 1.5):
-                yield kernel, kq.SoftMarginSVM(C=10, slack_power=q, **common)
-            yield kernel, kq.SoftMarginSVM(C=1 / 3, slack_power=1.3, class_weight={1: 2}, **common)
-            yield kernel, kq.SoftMarginSVM(C=1, **common)
-            yield kernel, kq.HardMarginSVM(**common)
-            for lam in (3.0, 0.1, 1.0):
-                yield kernel, kq.RegularizedLeastSquares(lam=lam, **common)
-            yield kernel, kq.ConstrainedRidge(radius=2.5, **common)
-            for loss in ("epsilon_insensitive", "squared_epsilon_insensitive", "huber", "absolute"):
-                for C in (0.3, 1.0, 10.0):
-                    yield kernel, kq.SupportVectorRegression(C=C, loss=loss, delta=0.7, **common)
-            for tau in (0.9, 0.25):
-                yield kernel, kq.QuantileRegression(C=10, tau=tau, **common)
-            if kernel == "linear":
-                yield kernel, kq.RegularizedLeastSquares(lam=0, **common)
-                yield kernel, kq.QuantileRegression(C=np.inf, tau=0.9, **common)
-                for loss in ("epsilon_insensitive", "huber"):
-                    yield kernel, kq.SupportVectorRegression(C=np.inf, loss=loss, **common)
-            for nu in (0.2, 0.5, 1):
-                yield (
-                    kernel,
-                    kq.NuSVM(nu=round(0.7 * nu, 2), **common),
-                )  # at most 0.703
-                yield kernel, kq.NuSVR(C=10 * nu, nu=nu, **common)
         for nu in (0.2, 0.5, 1):
             yield kernel, kq.OneClassSVM(nu=nu, kernel=value)
+        for intercept in INTERCEPTS:
+            groups = [margin_methods, regressions]
+            groups += [row_by_row_methods] * (intercept != "free")
+            groups += [unpenalized_methods] * (kernel == "linear")
+            for group in groups:
+                for method in group({"kernel": value, "intercept": intercept}):
+                    yield kernel, method
 
 
 def cases():
     for kernel, method in methods():
         forms = ("auto", *FORMS.get(kernel, ("coefficients",)))
-        if isinstance(method, kq.HardMarginSVM):
+        if isinstance(method, kq.HardMarginSVM | kq.Perceptron):
             forms += ("max_margin",)
         if isinstance(method, kq.ConstrainedRidge):
             forms += ("residuals",)

@@ -3,10 +3,12 @@
 from kernelqp.methods.constrained_ridge import ConstrainedRidge
 from kernelqp.methods.hard_margin import HardMarginSVM
 from kernelqp.methods.least_squares import RegularizedLeastSquares
-from kernelqp.methods.quantile import QuantileRegression
 from kernelqp.methods.nu_svm import NuSVM
 from kernelqp.methods.nu_svr import NuSVR
 from kernelqp.methods.one_class import OneClassSVM
+from kernelqp.methods.pegasos import Pegasos
+from kernelqp.methods.perceptron import Perceptron
+from kernelqp.methods.quantile import QuantileRegression
 from kernelqp.methods.soft_margin import SoftMarginSVM
 from kernelqp.methods.support_vector_regression import SupportVectorRegression
 
@@ -20,16 +22,20 @@ METHODS = (
     NuSVM,
     NuSVR,
     OneClassSVM,
+    Pegasos,
+    Perceptron,
 )
 
 __all__ = [
     "METHODS",
     "ConstrainedRidge",
     "HardMarginSVM",
-    "QuantileRegression",
     "NuSVM",
     "NuSVR",
     "OneClassSVM",
+    "Pegasos",
+    "Perceptron",
+    "QuantileRegression",
     "RegularizedLeastSquares",
     "SoftMarginSVM",
     "SupportVectorRegression",

@@ -311,3 +311,29 @@ def dual_margin_cost(intercept: str) -> Formula:
 def dual_margin_gain(intercept: str) -> Formula:
     """Return Σ α_i − 1/2 Σ α_i α_j y_i y_j k(x_i, x_j), with k + 1 for a penalised intercept."""
     return total("i", row("alpha")) - dual_margin_cost(intercept)
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """Return ``value`` as an int, or raise ParameterError unless it is whole and >= ``least``."""
+    import numbers
+
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+        raise ParameterError(f"{name} must be a whole number >= {least}; got {value!r}")
+    return int(value)
+
+
+def not_free(intercept: Any, remedy: str) -> str:
+    """Return "none" or "penalized"; "free" is refused with the method that has it."""
+    if intercept == "free":
+        raise ParameterError(
+            f"intercept='free' is not what this algorithm solves: take 'penalized' (a feature of "
+            f"constant 1) or 'none', or {remedy}"
+        )
+    return one_of("intercept", intercept, ("penalized", "none"))
+
+
+def no_options(options: Mapping[str, Any], who: str) -> None:
+    """Raise ParameterError if there are options although no solver was named."""
+    if options:
+        names = ", ".join(map(repr, options))
+        raise ParameterError(f"{who} takes no options; got {names}: name a solver to pass them to")

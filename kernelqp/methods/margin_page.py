@@ -12,7 +12,7 @@ The map of its names, with z = y (f + b):
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import cvxpy as cp
 import numpy as np
@@ -58,7 +58,7 @@ class MarginPage(KernelPage):
     @classmethod
     def read_data(
         cls, method: Any, X: Any, y: Any, sample_weight: Any, form: str, power: float | None
-    ) -> MarginPage:
+    ) -> Self:
         """Read X, y and the weights; a hard margin has no use for class weights."""
         class_weight = getattr(method, "class_weight", None)
         page = cls.read_rows(
