@@ -125,9 +125,12 @@ def repair_dual(risk: RegularizedRisk, dual: Function, theta: Vector) -> Functio
 
     The majorised step is preferred unless another is better by more than rounding, 1e-12 relative.
     """
-    best = majorised_step(risk, dual, theta)
+    best, beta = majorised_step(risk, dual, theta), dual.coefficients
     value = lower_bound(risk, best)
-    others = [dual, best_scaling(risk, best)]
+    given = dual
+    if risk.offset.price.any() and risk.offset.is_disjoint and imbalance(risk, beta).any():
+        given = risk.function(settle(risk, beta))  # what B'β exceeds d by would be worth θ in D
+    others = [given, best_scaling(risk, best)]
     if not risk.offset.is_disjoint:  # the step moved it as far as its θ lets it
         others.append(risk.function(spread(risk, np.clip(dual.coefficients, *domain_of(risk)))))
     for other in others:

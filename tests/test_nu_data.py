@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 
 import kernelqp as kq
 from kernelqp.errors import ParameterError
@@ -103,3 +105,14 @@ def test_inputs_of_other_kinds():
     single = kq.NuSVM(0.4).solve(X.astype(np.float32), np.where(y > 0, "b", "a"), w)
     assert single.certificate.certified
     assert set(single.predict(X)) <= {"a", "b"}
+
+
+@pytest.mark.parametrize("solver", ["native", "CLARABEL"])
+def test_a_bound_is_never_above_the_optimum(solver):
+    """Σ α off by 1e-12 would be worth ρ times that in D: more than its rounding."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    for nu in (0.1, 0.2, 0.3):
+        c = kq.NuSVM(nu).solve(X, y, solver=solver).certificate
+        assert c.certified, (nu, c)
+        assert c.gap >= -c.rounding
