@@ -105,6 +105,8 @@ class Loss(Protocol):
         Whether ℓ is 0 or +inf, so that its cost means nothing.
     zero_beyond_margin : bool
         Whether ℓ is finite, and 0 exactly for z ≥ 1: separable data cost nothing at a large C.
+    falls_for_ever : bool
+        Whether ℓ falls in z without end: separable data have no best f without a penalty.
 
     Examples
     --------
@@ -117,6 +119,7 @@ class Loss(Protocol):
     piecewise_linear: ClassVar[bool]
     hard: ClassVar[bool]
     zero_beyond_margin: ClassVar[bool]
+    falls_for_ever: ClassVar[bool]
 
     def value(self, y: Vector, p: Vector) -> Vector:
         """ℓ(y, p)."""
@@ -177,6 +180,7 @@ class RowWise:
 
     hard: ClassVar[bool] = False
     zero_beyond_margin: ClassVar[bool] = False
+    falls_for_ever: ClassVar[bool] = False
 
     def jumps(self, y: Vector) -> Matrix:
         """None: the slope is continuous."""
