@@ -23,6 +23,7 @@ from kernelqp.kkt import KKTReport, dual_function, lagrangian
 from kernelqp.methods import (
     ConstrainedRidge,
     HardMarginSVM,
+    LogisticRegression,
     RegularizedLeastSquares,
     SoftMarginSVM,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "KernelQPError",
     "Laplacian",
     "Linear",
+    "LogisticRegression",
     "ModelCertificate",
     "NotCertified",
     "Offset",

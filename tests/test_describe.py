@@ -38,11 +38,18 @@ def methods():
             yield kernel, kq.SoftMarginSVM(C=1 / 3, slack_power=1.3, class_weight={1: 2}, **common)
             yield kernel, kq.SoftMarginSVM(C=1, **common)
             yield kernel, kq.HardMarginSVM(**common)
+            yield kernel, kq.LogisticRegression(C=10, **common)
+            yield kernel, kq.LogisticRegression(C=7.5, class_weight={1: 2}, **common)
             for lam in (3.0, 0.1, 1.0):
                 yield kernel, kq.RegularizedLeastSquares(lam=lam, **common)
             yield kernel, kq.ConstrainedRidge(radius=2.5, **common)
             if kernel == "linear":
                 yield kernel, kq.RegularizedLeastSquares(lam=0, **common)
+                yield kernel, kq.LogisticRegression(C=float("inf"), **common)
+
+
+def unpenalised(method):
+    return getattr(method, "lam", 1.0) == 0 or getattr(method, "C", 1.0) == float("inf")
 
 
 def cases():
@@ -52,7 +59,7 @@ def cases():
             forms += ("max_margin",)
         if isinstance(method, kq.ConstrainedRidge):
             forms += ("residuals",)
-        if getattr(method, "lam", 1.0) == 0:
+        if unpenalised(method):
             forms = ("auto", "weights")
         for form in forms:
             yield pytest.param(method, form, id=f"{method!r}-{form}")
@@ -144,7 +151,7 @@ def test_the_text_that_is_shown_computes_to_the_page(method, form):
 
 TEX = {
     r"\alpha": "α", r"\beta": "β", r"\xi": "ξ", r"\lambda": "λ", r"\phi": "φ", r"\sum": "Σ",
-    r"\sqrt": "√", r"\geq": ">=", r"\leq": "<=", r"\exp": "exp",
+    r"\sqrt": "√", r"\log": "log", r"\geq": ">=", r"\leq": "<=", r"\exp": "exp",
     "-": "−", r"\|": "‖", r"\top": "'", r"\times": "e",
 }  # fmt: skip
 
@@ -328,6 +335,8 @@ def test_no_penalty_has_no_dual():
         (kq.SoftMarginSVM(), "max_margin", "form must be one of"),
         (kq.HardMarginSVM(kernel="rbf"), "weights", "needs explicit features"),
         (kq.RegularizedLeastSquares(lam=0), "coefficients", "lam=0 is no penalty"),
+        (kq.LogisticRegression(C=float("inf")), "coefficients", "C=inf is no penalty"),
+        (kq.LogisticRegression(C=float("inf"), kernel="rbf"), "auto", "C=inf is no penalty"),
         (kq.RegularizedLeastSquares(lam=0, kernel="rbf"), "auto", "lam=0 is no penalty"),
     ],
 )

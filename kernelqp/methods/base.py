@@ -259,5 +259,10 @@ MARGIN_BALANCE = relation(total("i", row("alpha") * row("y")), "=", ZERO)
 
 def dual_margin_gain(intercept: str) -> Formula:
     """Return Σ α_i − 1/2 Σ α_i α_j y_i y_j k(x_i, x_j), with k + 1 for a penalised intercept."""
+    return total("i", row("alpha")) - HALF * dual_margin_norm2(intercept)
+
+
+def dual_margin_norm2(intercept: str) -> Formula:
+    """Return Σ α_i α_j y_i y_j k(x_i, x_j), with k + 1 for a penalised intercept."""
     pairs = row("alpha") * row("alpha", "j") * row("y") * row("y", "j") * gram(intercept)
-    return total("i", row("alpha")) - HALF * total("ij", pairs)
+    return total("ij", pairs)
