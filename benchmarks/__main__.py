@@ -2,7 +2,15 @@
 
 import sys
 
-from benchmarks import auto_solver, certify_cost, memory, own_share, ridge_path, solver_matrix
+from benchmarks import (
+    auto_solver,
+    certify_cost,
+    logistic,
+    memory,
+    own_share,
+    ridge_path,
+    solver_matrix,
+)
 
 ALL = {
     "own_share": own_share,
@@ -10,6 +18,7 @@ ALL = {
     "memory": memory,
     "certify_cost": certify_cost,
     "ridge_path": ridge_path,
+    "logistic": logistic,
     "solver_matrix": solver_matrix,
 }
 

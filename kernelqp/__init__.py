@@ -24,6 +24,7 @@ from kernelqp.kkt import KKTReport, dual_function, lagrangian
 from kernelqp.methods import (
     ConstrainedRidge,
     HardMarginSVM,
+    LogisticRegression,
     NuSVM,
     NuSVR,
     OneClassSVM,
@@ -66,6 +67,7 @@ __all__ = [
     "KernelQPError",
     "Laplacian",
     "Linear",
+    "LogisticRegression",
     "ModelCertificate",
     "NotCertified",
     "NuSVM",

@@ -72,6 +72,7 @@ RULES: Mapping[str, Rule] = {
     "j": _total("j"),
     "ij": _total("ij"),
     "exp": Rule(ATOM, "exp({0})", r"\exp\left({0}\right)", WHOLE, np.exp),
+    "log": Rule(ATOM, "log({0})", r"\log\left({0}\right)", WHOLE, np.log),
     "tanh": Rule(ATOM, "tanh({0})", r"\tanh\left({0}\right)", WHOLE, np.tanh),
     "root": Rule(ATOM, "√({0})", r"\sqrt{{{0}}}", WHOLE, np.sqrt),
     "cosine": Rule(ATOM, "normalize({0})", r"\mathrm{{normalize}}\left({0}\right)", WHOLE, _cosine),

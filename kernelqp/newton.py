@@ -1,32 +1,71 @@
-"""Newton's method on the primal of a smooth loss in explicit features, O(n r²) a step.
+"""Newton's method on the primal of a smooth loss: the line search, and the steps in features.
 
-    gradient   w − F'β,  d − B'β      with β = −c ℓ'(p)
-    Hessian    [I + F'D F   F'D B]    with D = c ℓ''(p), the inverse ridge of the loss's local row
-               [B'D F       B'D B]
+With β = −c ℓ'(p) and W = c ℓ''(p), the inverse ridge of the loss's local row, in weights w
 
-A backtracking line search on P makes every step a descent; at the optimum β is the dual solution.
+    gradient   w − F'β,  d − B'β
+    Hessian    [I + F'W F   F'W B]
+               [B'W F       B'W B]
+
+at O(n r²) a step. A backtracking search on P makes every step a descent; along a step the
+predictions move on a line, so that it costs O(n) a point. At the optimum β is the dual solution,
+and P − D at β is 1/2 ‖w − F'β‖², which may be large where the decrement of P is not: both have to
+be small.
 
 Source: Boyd & Vandenberghe (2004), Convex Optimization, section 9.5.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, qr, svd
 from scipy.sparse.linalg import LinearOperator, cg
 
 from kernelqp.columns import dense, side_by_side, weighted_rows
-from kernelqp.repair import best_offset, domain_of, settle
+from kernelqp.repair import EPS, best_offset, domain_of, settle
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kernelqp._types import Matrix, Vector
     from kernelqp.risk import Function, RegularizedRisk
 
-STEPS = 50
+STEPS = 200  # far out a step wins a constant number of units of margin
 WIDE = 1000  # features from which a Hessian is not formed
 ENOUGH = 1e-14  # of |P|: a decrement below it is rounding
+SHAKY = 1e-5  # a pivot of the Cholesky factor from which half of the figures are lost
+REFINED = 3  # rounds in which β is made to agree with w
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Line:
+    """P along a step: Σ c ℓ(y, p + t Δp), and what the penalty and the price add.
+
+    ``slope`` and ``bend`` are the derivatives of 1/2 ‖f + t Δf‖² + d'(θ + t Δθ) at t = 0;
+    ``decrement`` is minus the derivative of P there.
+    """
+
+    risk: RegularizedRisk
+    p: Vector
+    change: Vector
+    slope: float
+    bend: float
+    decrement: float
+
+    def search(self) -> float:
+        """Return the first t of 1, 1/2, 1/4 ... at which P has fallen as it should, or 0."""
+        risk, t = self.risk, 1.0
+        here = risk.costs * risk.loss.value(risk.targets, self.p)
+        rounding = 4.0 * EPS * float(here.sum())
+        while t > 1e-12:
+            there = risk.costs * risk.loss.value(risk.targets, self.p + t * self.change)
+            rise = t * (self.slope + 0.5 * t * self.bend) + float((there - here).sum())
+            if rise <= rounding - 1e-4 * t * self.decrement:
+                return t
+            t *= 0.5
+        return 0.0
 
 
 def slope_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Function:
@@ -37,41 +76,87 @@ def slope_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Func
 
 
 def newton_primal(
-    risk: RegularizedRisk, function: Function, theta: Vector
+    risk: RegularizedRisk, function: Function, theta: Vector, steps: int = STEPS
 ) -> tuple[Function, Vector]:
     """Return the (f, θ) at which Newton's method from an f in weights ends."""
     assert function.weights is not None
     assert risk.gram.factor is not None  # weights belong to a factor
-    w = function.weights
-    design = side_by_side(risk.gram.factor, risk.offset.basis)
-    penalty = np.r_[np.ones(w.size), np.zeros(theta.size)]
-    starts = [np.r_[w, theta], np.zeros(w.size + theta.size)]
-    x = min(starts, key=lambda start: _value(risk, start, w.size))  # far out the Hessian is flat
-    value = _value(risk, x, w.size)
-    for _ in range(STEPS):
-        beta, weights = slopes_and_bends(risk, design @ x)
+    w, price = function.weights, risk.offset.price
+    design, r = side_by_side(risk.gram.factor, risk.offset.basis), w.size
+    penalty = np.r_[np.ones(r), np.zeros(theta.size)]
+    starts = [np.r_[w, theta], np.zeros(r + theta.size)]
+    x = min(starts, key=lambda start: _value(risk, start, r))  # far out the Hessian is flat
+    left = np.inf
+    for _ in range(steps):
+        p = design @ x
+        beta, weights = slopes_and_bends(risk, p)
         gradient = penalty * x - design.T @ beta
-        gradient[w.size :] += risk.offset.price
-        step = newton_step(design, weights, penalty, gradient)
-        decrement = float(gradient @ step)
-        if not decrement > ENOUGH * abs(value):
+        gradient[r:] += price
+        step = newton_system(design, weights, penalty)(-gradient)
+        decrement = -float(gradient @ step)
+        before, left = left, 0.5 * float(gradient[:r] @ gradient[:r])
+        enough = ENOUGH * abs(_value(risk, x, r))
+        done = not decrement > enough and (left <= enough or left > 0.5 * before)
+        slope, bend = x[:r] @ step[:r] + price @ step[r:], step[:r] @ step[:r]
+        t = Line(risk, p, design @ step, float(slope), float(bend), decrement).search()
+        x = x + t * step
+        if done or t == 0.0:
             break
-        x, value = _searched(risk, x, step, decrement, value, w.size)
-    return risk.function(weights=x[: w.size]), x[w.size :]
+    return risk.function(weights=x[:r]), x[r:]
 
 
-def newton_step(design: Matrix, weights: Vector, penalty: Vector, gradient: Vector) -> Vector:
-    """Solve (X'D X + penalty) step = gradient: by Cholesky, for many features by CG to 1e-3."""
-    if penalty.size > WIDE:
-        size = (penalty.size, penalty.size)
-        hessian = LinearOperator(size, lambda x: design.T @ (weights * (design @ x)) + penalty * x)
-        return np.asarray(cg(hessian, gradient, rtol=1e-3, maxiter=200)[0])
+def stepped_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:
+    """Return the β of the linear model at (w, θ), with F'β = w + Δw and B'β = d to rounding.
+
+    Where c is large, −c ℓ'(p) holds the rounding of p times c ℓ''; here it is that of Δp.
+    """
+    assert function.weights is not None
+    x, price = np.r_[function.weights, theta], risk.offset.price
+    design = side_by_side(risk.gram.inputs, risk.offset.basis)
+    penalty = np.r_[np.ones(function.weights.size), np.zeros(theta.size)]
+    paid = np.r_[np.zeros(function.weights.size), price]
+    beta, weights = slopes_and_bends(risk, design @ x)
+    solve = newton_system(design, weights, penalty)
+    for _ in range(REFINED):
+        step = solve(design.T @ beta - penalty * x - paid)
+        x, beta = x + step, beta - weights * (design @ step)
+    return np.asarray(beta)
+
+
+def newton_system(design: Matrix, weights: Vector, penalty: Vector) -> Callable[[Vector], Vector]:
+    """Return the solver of (X'W X + penalty) x = b: by Cholesky, for many features by CG to 1e-3.
+
+    Near singularity a QR factorisation and singular values, which square no condition number.
+    """
+    size = penalty.size
+    if size > WIDE:
+        shape = (size, size)
+        matrix = LinearOperator(shape, lambda x: design.T @ (weights * (design @ x)) + penalty * x)
+        return lambda b: np.asarray(cg(matrix, b, rtol=1e-3, maxiter=200)[0])
     hessian = dense(design.T @ weighted_rows(design, weights))
-    hessian[np.diag_indices(penalty.size)] += penalty
+    hessian[np.diag_indices(size)] += penalty
+    scale = np.sqrt(np.diag(hessian))
+    scale = 1.0 / np.where(scale > 0, scale, 1.0)
     try:
-        return np.asarray(cho_solve(cho_factor(hessian, check_finite=False), gradient))
-    except LinAlgError:  # an offset that no row with a bend sees
-        return np.asarray(lstsq(hessian, gradient)[0])
+        factor = cho_factor(scale[:, None] * hessian * scale, check_finite=False)
+    except LinAlgError:
+        return _without_squares(design, weights, penalty, scale)
+    if not np.abs(np.diag(factor[0])).min(initial=1.0) > SHAKY:
+        return _without_squares(design, weights, penalty, scale)
+    return lambda b: np.asarray(scale * cho_solve(factor, scale * b, check_finite=False))
+
+
+def _without_squares(
+    design: Matrix, weights: Vector, penalty: Vector, scale: Vector
+) -> Callable[[Vector], Vector]:
+    """Return the solver by the singular values of √W X over the penalty, of least norm."""
+    rows = dense(weighted_rows(design, np.sqrt(weights)))
+    stacked = np.vstack([rows, np.diag(np.sqrt(penalty))]) * scale
+    triangle = np.asarray(qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0])
+    _, s, vt = svd(triangle[: scale.size], check_finite=False)
+    kept = s > scale.size * EPS * s.max(initial=0.0)  # an offset that no bend sees has none
+    s, vt = s[kept], vt[kept]
+    return lambda b: np.asarray(scale * (vt.T @ (vt @ (scale * b) / s**2)))
 
 
 def is_smooth(risk: RegularizedRisk) -> bool:
@@ -92,17 +177,3 @@ def slopes_and_bends(risk: RegularizedRisk, p: Vector) -> tuple[Vector, Vector]:
 
 def _value(risk: RegularizedRisk, x: Vector, r: int) -> float:
     return risk.primal_value(risk.function(weights=x[:r]), x[r:])
-
-
-def _searched(
-    risk: RegularizedRisk, x: Vector, step: Vector, decrement: float, value: float, r: int
-) -> tuple[Vector, float]:
-    """Return the first point of a backtracking search that falls as it should."""
-    t = 1.0
-    while t > 1e-12:
-        moved = x - t * step
-        reached = _value(risk, moved, r)
-        if reached <= value - 1e-4 * t * decrement:
-            return moved, reached
-        t *= 0.5
-    return x, value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kernelqp.attainment import NotAttained
 from kernelqp.methods import HardMarginSVM
 from kernelqp.solution import Infeasible
 
@@ -70,6 +71,7 @@ def separable(X: Any, y: Any, kernel: Any = "linear", intercept: str = "free") -
     """
     found = HardMarginSVM(kernel=kernel, intercept=intercept).solve(X, y)
     if isinstance(found, Infeasible):
+        assert not isinstance(found.proof, NotAttained)  # the shortest f with margins of 1 exists
         return Separability(False, 0.0, None, found.proof)
     if found.certificate.primal_value < float("inf"):
         return Separability(True, found.geometric_margin, found, None)

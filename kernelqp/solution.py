@@ -13,23 +13,33 @@ from kernelqp.risk import RegularizedRisk
 from kernelqp.support import SETTLED, Support, find_support, intercept_interval
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kernelqp._types import Matrix, Vector
+    from kernelqp.attainment import NotAttained
     from kernelqp.certificate import Verdict
     from kernelqp.formulation import Formulation, Page, Point
     from kernelqp.lagrange_bound import Conflict
     from kernelqp.separation import SeparationProof
 
 
+PROBABILITIES = ": a margin is no probability; LogisticRegression models one"
+ELSEWHERE = {"predict_proba": PROBABILITIES, "predict_log_proba": PROBABILITIES}
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Infeasible:
-    """No point satisfies the constraints, and ``proof`` shows why; it was verified."""
+    """There is no solution, and ``proof`` shows why; it was verified.
+
+    No point satisfies the constraints (INFEASIBLE), or none reaches the infimum (NOT_ATTAINED).
+    """
 
     status: Status
-    proof: SeparationProof | Conflict
+    proof: SeparationProof | Conflict | NotAttained
     seconds: float
 
     def __str__(self) -> str:
-        return f"infeasible: {self.proof}"
+        return f"{self.status.name.lower().replace('_', ' ')}: {self.proof}"
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"there is no {name}: {self}")
@@ -129,7 +139,8 @@ class Solution:
     def _show(self, name: str) -> Any:
         if name in self._shown:
             return self._shown[name]
-        reason = self._absent.get(name, f"{type(self.method).__name__} has none")
+        none = f"{type(self.method).__name__} has none"
+        reason = self._absent.get(name, f"{none}{ELSEWHERE.get(name, '')}")
         raise AttributeError(f"this solution has no {name}: {reason}")
 
     @property
@@ -273,6 +284,18 @@ class Solution:
         """Return the same solution with more to show, by the names of its properties."""
         more = {name: _frozen(item) for name, item in items.items()}
         return replace(self, _shown=self._shown | more)
+
+    @property
+    def predict_proba(self) -> Callable[[Any], Matrix]:
+        """The probability of each class at new rows, shape (n_new, 2), in the order of classes."""
+        predict_proba: Callable[[Any], Matrix] = self._show("predict_proba")
+        return predict_proba
+
+    @property
+    def predict_log_proba(self) -> Callable[[Any], Matrix]:
+        """The logarithm of ``predict_proba``, which keeps figures where that is 0 or 1."""
+        predict_log_proba: Callable[[Any], Matrix] = self._show("predict_log_proba")
+        return predict_log_proba
 
     def raise_if_not_certified(self) -> Solution:
         """Return self, or raise NotCertified with the bound and the remedy."""

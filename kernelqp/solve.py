@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import cvxpy as cp
 import numpy as np
 
+from kernelqp.attainment import NotAttained, separating_direction
 from kernelqp.ball import BallRisk
 from kernelqp.ball_solve import certify_page, solve_on_page
 from kernelqp.certificate import Candidate, Verdict, certify_candidate, complete
 from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
 from kernelqp.formulation import Formulation, Point
-from kernelqp.losses import HalfSquared, HardMargin
+from kernelqp.losses import HalfSquared, HardMargin, Logistic
 from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
@@ -40,7 +41,7 @@ HARD = 1e6  # κ from which data are first tried as if they could be separated
 def choose_solvers(risk: RegularizedRisk, solver: str) -> tuple[str, ...]:
     """Return the solvers to try; "auto" starts with OSQP for small problems in mild units.
 
-    Least squares are solved by a factorisation, "native".
+    Least squares are solved by a factorisation, logistic regression by Newton's method: "native".
 
     The rule is read off ``benchmarks/results/auto_solver.json``.
     """
@@ -48,7 +49,7 @@ def choose_solvers(risk: RegularizedRisk, solver: str) -> tuple[str, ...]:
         return (NATIVE,)
     if solver != "auto":
         return (resolve_solver(solver),)
-    if isinstance(risk.loss, HalfSquared):
+    if isinstance(risk.loss, HalfSquared | Logistic):
         return (NATIVE, "CLARABEL")
     row = risk.loss.row(risk.targets, risk.costs)
     mild = row is not None and risk.n < 800 and hardness(risk) < 100.0 and not risk.loss.hard
@@ -64,6 +65,8 @@ def solve_formulation(
     risk = formulation.risk()
     if isinstance(risk, BallRisk):
         return solve_on_page(formulation, risk, solver, tol, options)
+    if (unattained := not_attained(formulation, risk)) is not None:
+        return Infeasible(Status.NOT_ATTAINED, unattained, time.perf_counter() - started)
     relative = Relative.of(risk.centred)
     runs = Runs(formulation, risk, relative, tol, options, lenient=solver == "auto")
     solvers = choose_solvers(relative.risk, solver)
@@ -111,6 +114,23 @@ def infeasible(formulation: Formulation, proof: SeparationProof, started: float)
     weights = proof.weights if data is None else data.scatter(proof.weights)
     seconds = time.perf_counter() - started
     return Infeasible(Status.INFEASIBLE, replace(proof, weights=weights), seconds)
+
+
+def not_attained(formulation: Formulation, risk: RegularizedRisk) -> NotAttained | None:
+    """Return the proof that no point has the smallest loss, in the page's coordinates."""
+    theta = separating_direction(risk)
+    if theta is None:
+        return None
+    page, nothing = formulation.page, risk.function(beta=np.zeros(risk.n))
+    if risk.gram.factor is not None:
+        nothing = risk.function(weights=np.zeros(risk.gram.inputs.shape[1]))
+    shown = page.attributes(risk, Point(np.zeros(risk.n), nothing, theta))[0]
+    margins = risk.targets * (risk.offset.basis @ theta)
+    return NotAttained(
+        weights=shown.get("weights"),
+        intercept=shown.get("intercept"),
+        margins=margins if page.data is None else page.data.scatter(margins, fill=np.nan),
+    )
 
 
 def attempts(
@@ -258,6 +278,8 @@ def certify_current(formulation: Formulation, tol: float) -> Solution:
     name = "given" if stats is None else str(stats.solver_name)
     certified = verdict.certificate.certified
     status = Status.CERTIFIED if certified else Status.NOT_CERTIFIED
+    if separating_direction(risk) is not None:  # the infimum, at a point that is not optimal
+        status = Status.NOT_ATTAINED
     seconds = time.perf_counter() - started
     return build_solution(formulation, risk, verdict, status, name, seconds)
 

@@ -10,7 +10,7 @@ class Reader:
 
     TOKEN = re.compile(
         r"\s*(\d+\.?\d*(?:e[+-]\d+)?|Σ_[ij]+|k\(x_i, x_j\)|w'φ\(x_i\)|w'x_i|‖w‖²|‖w‖"
-        r"|[αβξsyu]\*?_[ij]|[bMSερ]|√|>=|<=|[-+−=²^/()])"
+        r"|[αβξsyu]\*?_[ij]|[bMSερ]|√|log|exp|>=|<=|[-+−=²^/()])"
     )
 
     def __init__(self, text, point):
@@ -34,11 +34,8 @@ class Reader:
         return right - left if sign == ">=" else left - right
 
     def sum(self):
-        if self.next() == "−":
-            self.take()
-            value = -self.term()
-        else:
-            value = self.term()
+        leading = -1.0 if self.next() == "−" and self.take() else 1.0
+        value = leading * self.term()
         while self.next() in ("+", "−"):
             sign = 1.0 if self.take() == "+" else -1.0
             value = value + sign * self.term()
@@ -68,8 +65,9 @@ class Reader:
 
     def base(self):
         token = self.take()
-        if token == "√":
-            return np.sqrt(self.base())
+        functions = {"√": np.sqrt, "log": np.log, "exp": np.exp}
+        if token in functions:
+            return functions[token](self.base())
         if token == "(":
             value = self.sum()
             assert self.take() == ")"

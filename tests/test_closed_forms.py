@@ -8,7 +8,7 @@ import pytest
 
 from kernelqp.kernels import RBF, Linear, Polynomial
 from kernelqp.problem_file import load_problem, problem_names
-from tests import test_ridge_files
+from tests import test_other_problem_files, test_ridge_files
 
 
 def dot(a, b):
@@ -118,7 +118,12 @@ def test_every_problem_has_its_optimum_proved_here():
     others = "breast_cancer digits moons linear_svc linear_svc_hinge iris_soft wine_hard "
     others += "digits_hard breast_cancer_hard iris_hard iris_virginica iris_not_separable "
     others += "digits_eight xor_not_separable one_ray"
-    proved = {*others.split(), *CLOSED, *test_ridge_files.PROVED}
+    proved = {
+        *others.split(),
+        *CLOSED,
+        *test_ridge_files.PROVED,
+        *test_other_problem_files.PROVED,
+    }
     assert proved == set(problem_names())
 
 

@@ -35,6 +35,8 @@ def margin_methods(common):
     yield kq.SoftMarginSVM(C=1 / 3, slack_power=1.3, class_weight={1: 2}, **common)
     yield kq.SoftMarginSVM(C=1, **common)
     yield kq.HardMarginSVM(**common)
+    yield kq.LogisticRegression(C=10, **common)
+    yield kq.LogisticRegression(C=7.5, class_weight={1: 2}, **common)
     for nu in (0.2, 0.5, 1):
         yield kq.NuSVM(nu=round(0.7 * nu, 2), **common)  # the weights admit 0.703
 
@@ -61,6 +63,7 @@ def regressions(common):
 
 def unpenalized_methods(common):
     yield kq.RegularizedLeastSquares(lam=0, **common)
+    yield kq.LogisticRegression(C=np.inf, **common)
     yield kq.QuantileRegression(C=np.inf, tau=0.9, **common)
     for loss in ("epsilon_insensitive", "huber"):
         yield kq.SupportVectorRegression(C=np.inf, loss=loss, **common)
@@ -79,6 +82,10 @@ def methods():
                     yield kernel, method
 
 
+def unpenalised(method):
+    return getattr(method, "lam", 1.0) == 0 or getattr(method, "C", 1.0) == float("inf")
+
+
 def cases():
     for kernel, method in methods():
         forms = ("auto", *FORMS.get(kernel, ("coefficients",)))
@@ -86,7 +93,7 @@ def cases():
             forms += ("max_margin",)
         if isinstance(method, kq.ConstrainedRidge):
             forms += ("residuals",)
-        if getattr(method, "lam", 1.0) == 0 or getattr(method, "C", 1.0) == np.inf:
+        if unpenalised(method):
             forms = ("auto", "weights")
         for form in forms:
             yield pytest.param(method, form, id=f"{method!r}-{form}")
@@ -186,7 +193,7 @@ def test_the_text_that_is_shown_computes_to_the_page(method, form):
 TEX = {
     r"\alpha": "α", r"\beta": "β", r"\xi": "ξ", r"\epsilon": "ε", r"\delta": "δ", r"\tau": "τ",
     r"\infty": "∞", r"\lambda": "λ", r"\phi": "φ", r"\sum": "Σ", r"\nu": "ν", r"\rho": "ρ",
-    r"\sqrt": "√", r"\geq": ">=", r"\leq": "<=", r"\exp": "exp",
+    r"\sqrt": "√", r"\log": "log", r"\geq": ">=", r"\leq": "<=", r"\exp": "exp",
     "-": "−", r"\|": "‖", r"\top": "'", r"\times": "e",
 }  # fmt: skip
 
@@ -371,6 +378,8 @@ def test_no_penalty_has_no_dual():
         (kq.SoftMarginSVM(), "max_margin", "form must be one of"),
         (kq.HardMarginSVM(kernel="rbf"), "weights", "needs explicit features"),
         (kq.RegularizedLeastSquares(lam=0), "coefficients", "lam=0 is no penalty"),
+        (kq.LogisticRegression(C=float("inf")), "coefficients", "C=inf is no penalty"),
+        (kq.LogisticRegression(C=float("inf"), kernel="rbf"), "auto", "C=inf is no penalty"),
         (kq.RegularizedLeastSquares(lam=0, kernel="rbf"), "auto", "lam=0 is no penalty"),
     ],
 )

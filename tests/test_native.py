@@ -18,6 +18,8 @@ LOSSES = [
     losses.Pinball(0.2),
     losses.Huber(20.0),
     losses.HalfSquared(),
+    losses.Logistic(),
+    losses.PowerHinge(3.0),
 ]
 
 
@@ -64,9 +66,9 @@ def test_a_hard_margin_and_its_proof_of_inseparability():
 
 
 def test_what_it_cannot_take_it_names():
-    logistic = kq.RegularizedRisk(kq.Gram.of(kq.Linear(), X), 2.0 * Y - 1, 1.0, losses.Logistic())
-    with pytest.raises(kq.SolverError, match="Logistic has none"):
-        logistic.solve(solver="native")
+    steep = kq.RegularizedRisk(kq.Gram.of(kq.Linear(), X), 2.0 * Y - 1, 1.0, losses.PowerHinge(1.5))
+    with pytest.raises(kq.SolverError, match=r"PowerHinge\(q=1.5\) has neither"):
+        steep.solve(solver="native")
     with pytest.raises(kq.InputError, match="takes no options"):
         kq.SoftMarginSVM().dual(X, Y).solve(solver="native", max_iter=3)
 

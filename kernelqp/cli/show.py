@@ -153,7 +153,8 @@ def sentence(found: Outcome) -> str:
         text = f"Certified: the optimum is {found.solutions[0].value:.10g} to within {widest:.1e}"
     else:
         refuted = next(form for form in found.forms.values() if isinstance(form, Refuted))
-        text = f"Infeasible: {refuted.result.proof}"
+        said = str(refuted.result)
+        text = said[0].upper() + said[1:]
     if not found.checks:
         return f"{text}."
     missed = [key for key, check in found.checks.items() if not check.ok]

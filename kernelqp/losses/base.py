@@ -109,6 +109,8 @@ class Loss(Protocol):
         The k of ℓ(u·y, u·p) = u^k·ℓ'(y, p) with ℓ' = ``in_unit(u)``; 0 for a margin loss.
     lengths : tuple of str
         The parameters that are in the unit of y.
+    falls_for_ever : bool
+        Whether ℓ falls in z without end: separable data have no best f without a penalty.
 
     Examples
     --------
@@ -123,6 +125,7 @@ class Loss(Protocol):
     zero_beyond_margin: ClassVar[bool]
     degree: ClassVar[int]
     lengths: ClassVar[tuple[str, ...]]
+    falls_for_ever: ClassVar[bool]
 
     def value(self, y: Vector, p: Vector) -> Vector:
         """ℓ(y, p)."""
@@ -189,6 +192,7 @@ class RowWise:
     zero_beyond_margin: ClassVar[bool] = False
     degree: ClassVar[int] = 0
     lengths: ClassVar[tuple[str, ...]] = ()
+    falls_for_ever: ClassVar[bool] = False
 
     def jumps(self, y: Vector) -> Matrix:
         """None: the slope is continuous."""

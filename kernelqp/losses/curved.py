@@ -160,6 +160,7 @@ class Logistic(RowWise):
 
     margin: ClassVar[bool] = True
     piecewise_linear: ClassVar[bool] = False
+    falls_for_ever: ClassVar[bool] = True
 
     def value(self, y: Vector, p: Vector) -> Vector:
         """log(1 + exp(−z)), without overflow."""
@@ -201,7 +202,8 @@ class Logistic(RowWise):
     def dual_value(self, y: Vector, c: Vector, beta: Vector) -> Vector:
         """−α·log(α/c) − (c − α)·log((c − α)/c) for 0 ≤ α = y·β ≤ c."""
         alpha = np.clip(y * beta, 0.0, c)
-        gain = -xlogy(alpha, alpha / c) - xlogy(c - alpha, (c - alpha) / c)
+        small = np.minimum(alpha, c - alpha)  # of the other, 1 − small/c loses what c restores
+        gain = -xlogy(small, small / c) - (c - small) * np.log1p(-small / c)
         return np.where((y * beta >= 0) & (y * beta <= c), gain, -np.inf)
 
     def dual_prox(self, y: Vector, c: Vector, v: Vector, h: Vector) -> Vector:

@@ -3,6 +3,7 @@
 from kernelqp.methods.constrained_ridge import ConstrainedRidge
 from kernelqp.methods.hard_margin import HardMarginSVM
 from kernelqp.methods.least_squares import RegularizedLeastSquares
+from kernelqp.methods.logistic import LogisticRegression
 from kernelqp.methods.nu_svm import NuSVM
 from kernelqp.methods.nu_svr import NuSVR
 from kernelqp.methods.one_class import OneClassSVM
@@ -24,12 +25,14 @@ METHODS = (
     OneClassSVM,
     Pegasos,
     Perceptron,
+    LogisticRegression,
 )
 
 __all__ = [
     "METHODS",
     "ConstrainedRidge",
     "HardMarginSVM",
+    "LogisticRegression",
     "NuSVM",
     "NuSVR",
     "OneClassSVM",

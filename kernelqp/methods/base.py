@@ -302,15 +302,15 @@ def over_weight(value: Fraction, factor: Formula = ONE) -> Formula:
     return over / (number(bottom) * WEIGHT)
 
 
-def dual_margin_cost(intercept: str) -> Formula:
-    """Return 1/2 Σ α_i α_j y_i y_j k(x_i, x_j), with k + 1 for a penalised intercept."""
-    pairs = row("alpha") * row("alpha", "j") * row("y") * row("y", "j") * gram(intercept)
-    return HALF * total("ij", pairs)
-
-
 def dual_margin_gain(intercept: str) -> Formula:
     """Return Σ α_i − 1/2 Σ α_i α_j y_i y_j k(x_i, x_j), with k + 1 for a penalised intercept."""
-    return total("i", row("alpha")) - dual_margin_cost(intercept)
+    return total("i", row("alpha")) - HALF * dual_margin_norm2(intercept)
+
+
+def dual_margin_norm2(intercept: str) -> Formula:
+    """Return Σ α_i α_j y_i y_j k(x_i, x_j), with k + 1 for a penalised intercept."""
+    pairs = row("alpha") * row("alpha", "j") * row("y") * row("y", "j") * gram(intercept)
+    return total("ij", pairs)
 
 
 def whole_number(name: str, value: Any, least: int) -> int:

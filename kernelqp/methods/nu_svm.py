@@ -21,7 +21,7 @@ from kernelqp.methods.base import (
     SIGNS,
     Machine,
     Method,
-    dual_margin_cost,
+    dual_margin_norm2,
     meanings,
     one_of,
     over_weight,
@@ -152,7 +152,7 @@ class NuSVM(Method):
         if self.intercept == "free":
             bounds["balance"] = MARGIN_BALANCE
         bounds["sum"] = relation(total("i", alpha), "=", nu)
-        gain = -dual_margin_cost(self.intercept)
+        gain = -(HALF * dual_margin_norm2(self.intercept))
         dual = description.Program("maximise", (scalar("alpha"),), gain, bounds)
         said = (relation(scalar("nu"), "=", nu),)
         remarks = (said, *meanings(self.kernel, self.intercept), SHARE_OF_WEIGHT, SIGNS)

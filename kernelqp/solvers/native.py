@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kernelqp.errors import SolverFailed
-from kernelqp.losses import HalfSquared
+from kernelqp.losses import HalfSquared, Logistic, PowerHinge
 from kernelqp.solvers.interior import interior_point
 from kernelqp.solvers.least_squares import least_squares
+from kernelqp.solvers.newton import newton
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector
+    from kernelqp.losses import Loss
     from kernelqp.risk import Function, RegularizedRisk
 
 NATIVE = "NATIVE"
@@ -24,16 +26,23 @@ def native(risk: RegularizedRisk) -> tuple[Vector, Function | None, Vector, str]
     Raises
     ------
     SolverFailed
-        If the loss has no kernel QP.
+        If the loss has no kernel QP, and no bounded second derivative either.
     """
     if isinstance(risk.loss, HalfSquared):
         return least_squares(risk)
+    if _bends_boundedly(risk.loss):
+        return newton(risk)
     row = risk.loss.row(risk.targets, risk.costs)
     if row is None or not (np.isfinite(row.lower) | np.isfinite(row.upper) | (row.eps > 0)).all():
         raise SolverFailed(
-            f"the native solver takes losses with a kernel QP; {type(risk.loss).__name__} has none "
-            f"with bounds: use solver='auto'"
+            f"the native solver takes losses with a kernel QP, or with a bounded second "
+            f"derivative for Newton's method; {risk.loss!r} has neither: use solver='auto'"
         )
     beta, theta, weights = interior_point(risk.gram, row, risk.offset.basis, risk.offset.price)
     function = None if weights is None else risk.function(weights=weights)
     return beta, function, theta, "interior point"
+
+
+def _bends_boundedly(loss: Loss) -> bool:
+    """Whether Newton's model of the loss holds: below q = 2 a hinge's power bends without bound."""
+    return isinstance(loss, Logistic) or (isinstance(loss, PowerHinge) and loss.q >= 2)
