@@ -100,6 +100,7 @@ def test_newton_and_clarabel_agree_in_every_form(data, kernel, intercept):
         assert theirs.value == near(value, rel=1e-6)
         assert ours.value == near(value, rel=1e-6)
         assert ours.decision_function(X) == near(theirs.decision_function(X), abs=1e-3)
+        assert kq.compare([ours, theirs]).agree
 
 
 @every_cell

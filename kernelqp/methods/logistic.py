@@ -63,7 +63,8 @@ class LogisticRegression(Method):
     ----------
     C : float
         The price of a unit of loss, > 0. C = inf is no penalty: Σ s_i log(1 + exp(−y_i (w'x_i +
-        b))) alone, by its primal in weights; of all optimal w the shortest.
+        b))) alone, by its primal in weights; of all optimal w the shortest. b is free there, for
+        b²/2 is nothing beside an endless C.
     kernel : Kernel, str or callable
         :class:`kernelqp.Linear` by default; a name takes the defaults of scikit-learn's SVC.
     intercept : str
