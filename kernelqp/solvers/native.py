@@ -8,7 +8,9 @@ import numpy as np
 
 from kernelqp.errors import SolverFailed
 from kernelqp.losses import HalfSquared, Logistic, PowerHinge
+from kernelqp.solvers.active_set import active_set, settle_near
 from kernelqp.solvers.interior import interior_point
+from kernelqp.solvers.kernel_qp import KernelQP
 from kernelqp.solvers.least_squares import least_squares
 from kernelqp.solvers.newton import newton
 
@@ -38,7 +40,15 @@ def native(risk: RegularizedRisk) -> tuple[Vector, Function | None, Vector, str]
             f"the native solver takes losses with a kernel QP, or with a bounded second "
             f"derivative for Newton's method; {risk.loss!r} has neither: use solver='auto'"
         )
+    dense = risk.gram.factor is None or risk.gram.factor.shape[1] > risk.n
+    qp = KernelQP.of(risk) if dense else None
+    settled = None if qp is None else active_set(qp)
+    if settled is not None:
+        return settled[0], None, settled[1], "active set"
     beta, theta, weights = interior_point(risk.gram, row, risk.offset.basis, risk.offset.price)
+    settled = None if qp is None else settle_near(qp, beta, theta)
+    if settled is not None:
+        return settled[0], None, settled[1], "interior point, active set"
     function = None if weights is None else risk.function(weights=weights)
     return beta, function, theta, "interior point"
 

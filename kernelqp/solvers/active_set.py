@@ -1,0 +1,242 @@
+"""The active set method for the kernel QP: the optimum, exactly, from a rough start.
+
+Rows are free, or fixed at an end of their box or at the kink of ε at 0. The free rows E solve
+
+    [K_EE + ridge_E   B_E] [Δβ_E]   [G_E − ε_E sgn]
+    [B_E'             0  ] [θ   ] = [d − B'β      ]
+
+and all rows are judged at that point: free rows beyond their piece are fixed at its end, fixed rows
+whose slope points inwards are freed, many at a time; this is Newton's method on the conditions of
+optimality, and it ends when no row changes. It may cycle from afar: then the start is improved, and
+where that does not help the interior point method takes over.
+
+Source: Hintermüller, Ito & Kunisch (2002), The primal-dual active set strategy as a semismooth
+Newton method, SIAM J. Optim. 13(3), 865-888; Scheinberg (2006), An efficient implementation of an
+active set method for SVMs, JMLR 7, 2237-2257.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.linalg import lapack
+
+from kernelqp.solvers.smo import SMALL, descend
+
+if TYPE_CHECKING:
+    from kernelqp._types import Indices, Mask, Matrix, Vector
+    from kernelqp.solvers.kernel_qp import KernelQP, Position
+
+ROUGH = 0.025  # of the first violation: where the rough start ends
+FINER = 0.1  # of that: where it ends after the sets did not settle
+STARTS = 4
+ROUNDS = 25
+PATIENCE = 4  # rounds without fewer changes
+JITTERS = (1e-15, 1e-13, 1e-11)  # of the trace: what a singular matrix is given on its diagonal
+REFINED = 6
+SOLVED = 1e-9  # of the size of a slope: what a solved system leaves
+ROUNDING = 1e-12  # of the size of a slope: what a fixed row may violate
+
+
+def active_set(qp: KernelQP) -> tuple[Vector, Vector] | None:
+    """Return (β, θ) at which no row changes; None where the sets never settle."""
+    start = feasible_start(qp)
+    if start is None:
+        return None
+    at = qp.at(start)
+    size = _violation(qp, at)
+    if size == 0.0 or not np.isfinite(size):
+        return None
+    stop = ROUGH * size
+    for _ in range(STARTS):
+        descend(qp, at, stop, 20 * qp.n + 1000)
+        found = settle_sets(qp, at.copy())
+        if found is not None:
+            return found
+        stop *= FINER
+    return None
+
+
+def settle_near(qp: KernelQP, beta: Vector, theta: Vector) -> tuple[Vector, Vector] | None:
+    """Settle the sets of a point near the optimum, whose free rows are those well in their box."""
+    row = qp.row
+    at = qp.at(beta)
+    slope = at.slope - qp.basis @ theta - np.sign(beta) * row.eps
+    unit = np.maximum(qp.diagonal + row.ridge, SMALL * float(qp.diagonal.max(initial=0.0)))
+    low = np.where((row.eps > 0) & (beta > 0), 0.0, row.lower)
+    high = np.where((row.eps > 0) & (beta < 0), 0.0, row.upper)
+    to_low = (beta - low) * unit <= np.maximum(-slope, 0.0)
+    to_high = (high - beta) * unit <= np.maximum(slope, 0.0)
+    return settle_sets(qp, qp.at(np.where(to_low, low, np.where(to_high, high, beta))))
+
+
+def feasible_start(qp: KernelQP) -> Vector | None:
+    """Return 0, or where a column has a price, rows at their ends until they sum to it."""
+    beta = np.zeros(qp.n)
+    for group, price in zip(qp.groups, qp.price, strict=True):
+        ends = qp.row.upper[group] if price > 0 else qp.row.lower[group]
+        reached = np.minimum(np.cumsum(np.abs(ends)), abs(price))
+        beta[group] = np.sign(price) * np.diff(reached, prepend=0.0)
+        if abs(beta[group].sum() - price) > 1e-9 * abs(price):
+            return None
+    return beta
+
+
+def _violation(qp: KernelQP, at: Position) -> float:
+    """Return the size of the slopes that the start leaves, without their offset."""
+    slope = at.slope
+    if qp.groups:
+        spread = [float(np.ptp(slope[group])) for group in qp.groups]
+        return max(spread)
+    return float(np.abs(slope).max(initial=0.0))
+
+
+def settle_sets(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
+    """Change sets until none changes; None where that takes too long."""
+    row, beta = qp.row, at.beta
+    piece = np.where(beta > 0, 1.0, np.where(beta < 0, -1.0, 0.0))
+    free = (beta > row.lower) & (beta < row.upper) & ((row.eps == 0) | (beta != 0))
+    fewest, waited = qp.n + 1, 0
+    for _ in range(ROUNDS):
+        _open(qp, at, free, piece)
+        solution = solve_free(qp, at, np.flatnonzero(free), piece)
+        if solution is None:
+            return None
+        theta, solved = solution
+        out = free & _beyond(qp, beta, piece)
+        enter, sides = _entering(qp, at, theta, free)
+        enter &= solved
+        changes = int(out.sum() + enter.sum())
+        if changes == 0:
+            return (beta, theta) if solved else None
+        waited = 0 if changes < fewest else waited + 1
+        if waited > PATIENCE:
+            return None
+        fewest = min(fewest, changes)
+        _fix(qp, at, np.flatnonzero(out), piece)
+        piece[enter] = sides[enter]
+        free = (free & ~out) | enter
+    return None
+
+
+def _open(qp: KernelQP, at: Position, free: Mask, piece: Vector) -> None:
+    """Free, in a column without a free row that lacks its price, the row that may move most."""
+    row, beta = qp.row, at.beta
+    for group, price in zip(qp.groups, qp.price, strict=True):
+        lack = float(price - beta[group].sum())
+        if free[group].any() or abs(lack) <= 1e-14 * float(np.abs(beta[group]).sum()):
+            continue
+        kink = row.eps[group] * np.where(beta[group] * lack >= 0, 1.0, -1.0)
+        gain = np.sign(lack) * at.slope[group] - kink
+        ends = row.upper[group] if lack > 0 else row.lower[group]
+        i = group[int(np.argmax(np.where(beta[group] != ends, gain, -np.inf)))]
+        free[i] = True
+        piece[i] = np.sign(beta[i]) or np.sign(lack)
+
+
+def solve_free(
+    qp: KernelQP, at: Position, rows: Indices, piece: Vector
+) -> tuple[Vector, bool] | None:
+    """Move the free rows to the solution of their system; return θ, and whether it solves it.
+
+    A singular matrix is given a little on its diagonal, which refinement makes up for; where its
+    rows ask for what cannot be, the answer is a long way along what they cannot tell apart.
+    """
+    if rows.size == 0:
+        return _idle_offset(qp, at), True
+    matrix = qp.kernel.block(rows)
+    diagonal, unit = np.arange(rows.size), float(qp.diagonal.mean())
+    matrix[diagonal, diagonal] += qp.row.ridge[rows]
+    start = at.copy()
+    for jitter in (0.0, *JITTERS):
+        raised = matrix.copy() if jitter < JITTERS[-1] else matrix
+        raised[diagonal, diagonal] += jitter * rows.size * unit
+        factor, info = lapack.dpotrf(raised, clean=0, overwrite_a=1)
+        if info == 0:
+            at.beta[:], at.slope[:] = start.beta, start.slope
+            theta, solved = _refined(qp, at, rows, piece, factor)
+            if solved or jitter == JITTERS[-1]:
+                return theta, solved
+    return None
+
+
+def _refined(
+    qp: KernelQP, at: Position, rows: Indices, piece: Vector, factor: Matrix
+) -> tuple[Vector, bool]:
+    """Solve the system by its factor, and refine while that halves what is left."""
+    row, basis = qp.row, qp.basis[rows]
+    inner = lapack.dpotrs(factor, basis)[0] if basis.size else basis
+    empty = ~basis.any(axis=0)
+    schur = basis.T @ inner
+    schur[empty, empty] = 1.0
+    theta = np.zeros(basis.shape[1])
+    size, before = float(np.abs(at.slope).max(initial=0.0)), np.inf
+    for _ in range(REFINED):
+        left = at.slope[rows] - piece[rows] * row.eps[rows] - basis @ theta
+        lack = np.where(empty, 0.0, qp.price - _column_sums(qp, at.beta))
+        now = float(np.abs(left).max()) / size if size else 0.0
+        if now <= 1e-15 or now > 0.5 * before:
+            break
+        before = now
+        step = lapack.dpotrs(factor, left)[0]
+        if theta.size:
+            change = np.linalg.solve(schur, basis.T @ step - lack)
+            step, theta = step - inner @ change, theta + change
+        at.beta[rows] += step
+        at.slope -= qp.kernel.product(rows, step)
+        at.slope[rows] -= row.ridge[rows] * step
+    if empty.any():
+        theta = np.where(empty, _idle_offset(qp, at), theta)
+    return theta, now <= SOLVED
+
+
+def _column_sums(qp: KernelQP, beta: Vector) -> Vector:
+    return np.array([beta[group].sum() for group in qp.groups])
+
+
+def _idle_offset(qp: KernelQP, at: Position) -> Vector:
+    """Return θ in the middle of what the fixed rows allow, for a column without a free row."""
+    row, beta = qp.row, at.beta
+    up = np.where(beta < row.upper, at.slope - np.where(beta >= 0, row.eps, -row.eps), -np.inf)
+    down = np.where(beta > row.lower, at.slope - np.where(beta > 0, row.eps, -row.eps), np.inf)
+    found = []
+    for group in qp.groups:
+        ends = [float(up[group].max()), float(down[group].min())]
+        finite = [end for end in ends if np.isfinite(end)]
+        found.append(sum(finite) / len(finite) if finite else 0.0)
+    return np.array(found)
+
+
+def _beyond(qp: KernelQP, beta: Vector, piece: Vector) -> Mask:
+    """Whether β has left the box, or with an ε the side of 0 that it is on."""
+    row = qp.row
+    turned = (row.eps > 0) & (beta * piece < 0)
+    return np.asarray((beta < row.lower) | (beta > row.upper) | turned)
+
+
+def _entering(qp: KernelQP, at: Position, theta: Vector, free: Mask) -> tuple[Mask, Vector]:
+    """Return the fixed rows whose slope points inwards, and the side that each moves to."""
+    row, beta = qp.row, at.beta
+    slope = at.slope - qp.basis @ theta if theta.size else at.slope
+    rounding = ROUNDING * (np.abs(slope) + np.abs(row.q) + float(np.abs(theta).max(initial=0.0)))
+    rise = slope - np.where(beta >= 0, row.eps, -row.eps)
+    fall = slope - np.where(beta > 0, row.eps, -row.eps)
+    up = ~free & (beta < row.upper) & (rise > rounding)
+    down = ~free & (beta > row.lower) & (fall < -rounding)
+    sides = np.where(up, np.where(beta >= 0, 1.0, -1.0), np.where(beta <= 0, -1.0, 1.0))
+    return up | down, sides
+
+
+def _fix(qp: KernelQP, at: Position, rows: Indices, piece: Vector) -> None:
+    """Put rows on the end of their piece that they have passed."""
+    if not rows.size:
+        return
+    row, beta = qp.row, at.beta[rows]
+    priced = row.eps[rows] > 0
+    low = np.where(priced & (piece[rows] > 0), 0.0, row.lower[rows])
+    high = np.where(priced & (piece[rows] < 0), 0.0, row.upper[rows])
+    moved = np.clip(beta, low, high)
+    at.slope -= qp.kernel.product(rows, moved - beta)
+    at.slope[rows] -= row.ridge[rows] * (moved - beta)
+    at.beta[rows] = moved

@@ -1,0 +1,138 @@
+"""Sequential minimal optimisation: the rough start of the active set.
+
+    maximise  q'β − ε'|β| − 1/2 β'(K + ridge) β    lower <= β <= upper,  B'β = d
+
+With the slope G = q − (K + ridge) β, a step moves the pair that violates the conditions most: in
+one column of B the row that gains most by rising and the one that gains most by falling; without a
+column the single row that gains most. Every step keeps B'β, stays in the box and raises the gain.
+
+Source: Platt (1998), Fast training of SVMs using SMO; Keerthi, Shevade, Bhattacharyya & Murthy
+(2001), Improvements to Platt's SMO algorithm, Neural Computation 13, 637-649.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from kernelqp._types import Indices
+    from kernelqp.solvers.kernel_qp import KernelQP, Position
+
+SMALL = 1e-12  # of the kernel's diagonal: the least curvature of a step
+
+
+class Ends:
+    """What is added to G for the slope of a rise and of a fall; infinite at an end of the box."""
+
+    def __init__(self, qp: KernelQP, at: Position) -> None:
+        row, beta = qp.row, at.beta
+        self._row = row
+        self.up = np.where(beta < row.upper, np.where(beta >= 0, -row.eps, row.eps), -np.inf)
+        self.down = np.where(beta > row.lower, np.where(beta > 0, -row.eps, row.eps), np.inf)
+
+    def update(self, i: int, beta: float) -> None:
+        """Take the new value of one row."""
+        row = self._row
+        eps = float(row.eps[i])
+        self.up[i] = (-eps if beta >= 0 else eps) if beta < row.upper[i] else -np.inf
+        self.down[i] = (-eps if beta > 0 else eps) if beta > row.lower[i] else np.inf
+
+    def room_up(self, i: int, beta: float) -> float:
+        """Return how far β_i can rise on its piece."""
+        end = self._row.upper[i] if beta >= 0 or not self._row.eps[i] else 0.0
+        return float(end) - beta
+
+    def room_down(self, i: int, beta: float) -> float:
+        """Return how far β_i can fall on its piece."""
+        end = self._row.lower[i] if beta <= 0 or not self._row.eps[i] else 0.0
+        return beta - float(end)
+
+
+def descend(qp: KernelQP, at: Position, stop: float, most: int) -> float:
+    """Move pairs in place until none violates by more than ``stop``; return the violation."""
+    ends = Ends(qp, at)
+    if not qp.groups:
+        return _single(qp, at, ends, stop, most)
+    left = 0.0
+    for group in qp.groups:
+        rows = None if group.size == qp.n else group
+        left = max(left, _pairs(qp, at, ends, rows, stop, most))
+    return left
+
+
+def _pairs(
+    qp: KernelQP, at: Position, ends: Ends, rows: Indices | None, stop: float, most: int
+) -> float:
+    """Move pairs of one column; ``rows`` are those of the column, None for all."""
+    G, beta, diagonal, ridge = at.slope, at.beta, qp.diagonal, qp.row.ridge
+    buffer = np.empty(qp.n)
+    outside = np.zeros(qp.n)
+    if rows is not None:
+        outside[:] = -np.inf
+        outside[rows] = 0.0
+    violation = np.inf
+    for _ in range(most):
+        np.add(G, ends.up, out=buffer)
+        if rows is not None:
+            buffer += outside
+        i = int(buffer.argmax())
+        best = float(buffer[i])
+        np.add(G, ends.down, out=buffer)
+        if rows is not None:
+            buffer -= outside
+        j = int(buffer.argmin())
+        violation = best - float(buffer[j])
+        if not violation > stop:
+            break
+        row_i, row_j = qp.kernel.row(i, at), qp.kernel.row(j, at)
+        bend = diagonal[i] + diagonal[j] - 2.0 * row_i[j] + ridge[i] + ridge[j]
+        floor = SMALL * (diagonal[i] + diagonal[j])
+        step = violation / max(float(bend), float(floor)) if floor or bend > 0 else np.inf
+        up, down = ends.room_up(i, float(beta[i])), ends.room_down(j, float(beta[j]))
+        t = min(step, up, down)
+        if not np.isfinite(t):  # nothing bends and nothing ends: the optimum is at infinity
+            break
+        # an end that is reached is met exactly
+        beta[i] = beta[i] + t if t < up else beta[i] + up
+        beta[j] = beta[j] - t if t < down else beta[j] - down
+        np.subtract(row_i, row_j, out=buffer)
+        buffer *= t
+        G -= buffer
+        if ridge[i] or ridge[j]:
+            G[i] -= ridge[i] * t
+            G[j] += ridge[j] * t
+        ends.update(i, float(beta[i]))
+        ends.update(j, float(beta[j]))
+    return violation
+
+
+def _single(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> float:
+    """Move one row at a time, where no column ties them."""
+    G, beta = at.slope, at.beta
+    bend = np.maximum(qp.diagonal + qp.row.ridge, SMALL * float(qp.diagonal.max(initial=0.0)))
+    if not bend.all():
+        return np.inf
+    buffer = np.empty(qp.n)
+    violation = np.inf
+    for _ in range(most):
+        np.add(G, ends.up, out=buffer)
+        i = int(buffer.argmax())
+        rise = float(buffer[i])
+        np.add(G, ends.down, out=buffer)
+        j = int(buffer.argmin())
+        fall = -float(buffer[j])
+        violation = max(rise, fall)
+        if not violation > stop:
+            break
+        if rise >= fall:
+            k, t = i, min(rise / bend[i], ends.room_up(i, float(beta[i])))
+        else:
+            k, t = j, -min(fall / bend[j], ends.room_down(j, float(beta[j])))
+        beta[k] += t
+        np.multiply(qp.kernel.row(k, at), t, out=buffer)
+        G -= buffer
+        G[k] -= qp.row.ridge[k] * t
+        ends.update(k, float(beta[k]))
+    return violation
