@@ -3,7 +3,6 @@
 import sys
 
 from benchmarks import (
-    auto_solver,
     certify_cost,
     logistic,
     memory,
@@ -14,7 +13,6 @@ from benchmarks import (
 
 ALL = {
     "own_share": own_share,
-    "auto_solver": auto_solver,
     "memory": memory,
     "certify_cost": certify_cost,
     "ridge_path": ridge_path,

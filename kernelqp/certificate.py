@@ -182,7 +182,8 @@ def _judged(
     tol: float,
 ) -> Verdict:
     """Return the certificate of a point with its P and D."""
-    gap, noise = point.primal - point.dual, rounding_of_bounds(risk, point.at)
+    gap = point.primal - point.dual
+    noise = rounding_of_bounds(risk, point.at) + rounding_of_primal(risk, point)
     relative = relative_gap(point.primal, point.dual, gap_scale(risk), noise)
     certificate = Certificate(
         primal_value=point.primal,
@@ -262,8 +263,12 @@ def gap_scale(risk: RegularizedRisk) -> float:
     size2 = target_unit(risk) ** 2
     null = math.inf if _without_scale(risk) else null_value(risk)  # there it is 0
     floor = min(null, size2 / mean if mean > 0 else math.inf)
-    nothing = EPS * float(risk.costs.sum()) * target_unit(risk)  # what rounding of a 0 looks like
-    return max(floor if math.isfinite(floor) else 0.0, 0.0 if risk.loss.hard else nothing)
+    floor = floor if math.isfinite(floor) else 0.0
+    if risk.loss.hard:
+        return floor
+    unit = target_unit(replace(risk, targets=risk.targets + risk.origin))
+    nothing = EPS * float(risk.costs.sum()) * unit  # what rounding of a 0 looks like
+    return max(floor, min(nothing, unit**2 / mean) if mean > 0 else nothing)
 
 
 def relative_gap(primal: float, dual: float, scale: float, noise: float = 0.0) -> float:
@@ -290,11 +295,24 @@ def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
     return EPS * float(math.sqrt(risk.n) * quadratic + 4.0 * terms[np.isfinite(terms)].sum())
 
 
+def rounding_of_primal(risk: RegularizedRisk, point: _Point) -> float:
+    """Return the rounding of the sum that P is, 4 eps (1/2 ‖f‖² + |d|'|θ| + Σ c ℓ)."""
+    priced = np.abs(risk.offset.price) @ np.abs(point.theta)
+    lost = point.primal - 0.5 * point.function.norm2 - risk.offset.price @ point.theta
+    size = 0.5 * point.function.norm2 + priced + abs(lost)
+    return 4.0 * EPS * float(size) if math.isfinite(size) else 0.0
+
+
 def null_value(risk: RegularizedRisk) -> float:
-    """Return P at f = 0 with the best offset; infinite for a hard margin."""
+    """Return P at f = 0 with the best offset; infinite for a hard margin.
+
+    Where all of f is an offset, as without a penalty, that is the optimum: then at θ = 0.
+    """
     zero = Function(np.zeros(risk.n), 0.0)
     if risk.loss.hard:
         return math.inf
+    if not risk.gram.mean_diagonal and not risk.offset.price.any():
+        return risk.primal_value(zero, np.zeros(risk.offset.price.size))
     return risk.primal_value(zero, best_offset(risk, zero, np.zeros(risk.offset.price.size)))
 
 

@@ -174,6 +174,8 @@ class RegularizedRisk(TwoSided):
         ℓ, one of :mod:`kernelqp.losses`.
     offset : Offset or str
         "free" (an intercept at no price), "none", or an :class:`Offset`.
+    origin : float
+        What has been taken off the targets: they are known to its rounding.
 
     Raises
     ------
@@ -203,6 +205,7 @@ class RegularizedRisk(TwoSided):
     costs: Vector
     loss: Loss
     offset: Offset = "free"  # type: ignore[assignment]  # a name is replaced on construction
+    origin: float = 0.0
 
     def __post_init__(self) -> None:
         n = self.gram.n
@@ -244,13 +247,25 @@ class RegularizedRisk(TwoSided):
     def centred(self) -> RegularizedRisk:
         """The same problem about the mean of the rows, when the offset holds a free constant.
 
-        f − mean f has the same norm in the space of functions modulo constants, so that P and D
-        agree; what changes is θ, by the mean. Distances between rows are what is left, which
-        keeps every figure when the features stand far from the origin.
+        f − mean f has the same norm in the space of functions modulo constants, and a constant may
+        be taken off y as well, so that P and D agree; what changes is θ. Distances between rows and
+        between targets are what is left, which keeps every figure when they stand far from 0.
         """
         if self.centring is None:
             return self
-        return replace(self, gram=self.gram.centred())
+        middle = self.middle
+        return replace(
+            self,
+            gram=self.gram.centred(),
+            targets=self.targets - middle,
+            origin=self.origin + middle,
+        )
+
+    @cached_property
+    def middle(self) -> float:
+        """What :attr:`centred` takes off the targets of a regression: their median."""
+        free = self.loss.degree > 0 and self.centring is not None
+        return float(np.median(self.targets)) if free else 0.0
 
     @property
     def centring(self) -> Vector | None:
@@ -291,7 +306,7 @@ class RegularizedRisk(TwoSided):
             moved = self.centred.function(weights=function.weights)
         else:
             moved = Function(function.values - mean, function.norm2, function.beta, by_values=True)
-        return moved, theta + mean * constant
+        return moved, theta + (mean - self.middle) * constant
 
     def from_centred(self, function: Function, theta: Vector) -> tuple[Function, Vector]:
         """Return a point of :attr:`centred`, in β or weights, as a point of this problem."""
@@ -299,7 +314,7 @@ class RegularizedRisk(TwoSided):
         if constant is None:
             return function, theta
         moved = self.function(beta=function.beta, weights=function.weights)
-        return moved, theta - float(moved.values.mean()) * constant
+        return moved, theta + (self.middle - float(moved.values.mean())) * constant
 
     def predictions(self, function: Function, theta: Vector) -> Vector:
         """Return p = f(x) + Bθ, shape (n,)."""

@@ -21,11 +21,11 @@ from kernelqp.ball_solve import certify_page, solve_on_page
 from kernelqp.certificate import Candidate, Verdict, certify_candidate, complete
 from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
 from kernelqp.formulation import Formulation, Point
-from kernelqp.losses import HalfSquared, HardMargin, Logistic
+from kernelqp.losses import HardMargin
 from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
-from kernelqp.solvers.native import NATIVE, native
+from kernelqp.solvers.native import NATIVE, native, takes
 from kernelqp.twin import Relative, Twin, hardness
 
 if TYPE_CHECKING:
@@ -39,21 +39,15 @@ HARD = 1e6  # κ from which data are first tried as if they could be separated
 
 
 def choose_solvers(risk: RegularizedRisk, solver: str) -> tuple[str, ...]:
-    """Return the solvers to try; "auto" starts with OSQP for small problems in mild units.
+    """Return the solvers to try.
 
-    Least squares are solved by a factorisation, logistic regression by Newton's method: "native".
-
-    The rule is read off ``benchmarks/results/auto_solver.json``.
+    Our own solvers come first, for every loss that they take.
     """
     if str(solver).upper() == NATIVE:
         return (NATIVE,)
     if solver != "auto":
         return (resolve_solver(solver),)
-    if isinstance(risk.loss, HalfSquared | Logistic):
-        return (NATIVE, "CLARABEL")
-    row = risk.loss.row(risk.targets, risk.costs)
-    mild = row is not None and risk.n < 800 and hardness(risk) < 100.0 and not risk.loss.hard
-    return ("OSQP", "CLARABEL") if mild else ("CLARABEL",)
+    return (NATIVE, "CLARABEL") if takes(risk) else ("CLARABEL",)
 
 
 def solve_formulation(
@@ -138,22 +132,25 @@ def attempts(
 ) -> Iterator[Attempt]:
     """Yield what is tried, in order, until an answer is certified.
 
-    Each solver as it is asked, and the last one again as tight as it goes; then, and from the start
-    where the loss dominates (κ > 1e6), the data as if they were separable, without the bound on β;
-    last the other side, which keeps other figures.
+    Our own solver, once. A foreign one as it is asked, and again as tight as it goes; then, and
+    from the start where the loss dominates (κ > 1e6), the data as if they were separable, without
+    the bound on β; last the other side, which keeps other figures.
     """
+    if NATIVE in solvers:
+        yield Attempt(risk, side, NATIVE, 0.0, first=True)
     last = solvers[-1]
+    if last == NATIVE:
+        return
     loose, tight = capability(last).loose * tol, capability(last).tight
     may_separate = risk.loss.zero_beyond_margin
     separable = replace(risk, loss=HardMargin()) if may_separate else risk
-    if may_separate and hardness(risk) > HARD and last != NATIVE:
+    if may_separate and hardness(risk) > HARD:
         for tolerance in (loose,) if options else (loose, tight):
             yield Attempt(separable, side, last, tolerance)
             yield Attempt(risk, "primal", last, tolerance)
         return
-    for k, solver in enumerate(solvers):
-        yield Attempt(risk, side, solver, capability(solver).loose * tol, first=k == 0)
-    if options or last == NATIVE:  # with options the run is the caller's
+    yield Attempt(risk, side, last, loose, first=NATIVE not in solvers)
+    if options:  # the run is the caller's
         return
     yield Attempt(risk, side, last, tight)
     if may_separate and hardness(risk) > 1.0:

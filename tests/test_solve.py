@@ -148,18 +148,16 @@ def test_a_lying_solver_is_never_believed(form, change, monkeypatch):
 @pytest.mark.parametrize("form", ["weights", "coefficients", "dual"])
 def test_a_solver_without_numbers_leaves_a_bound_that_is_not_certified(form, monkeypatch):
     monkeypatch.setattr("kernelqp.solve.run", lambda *_: adapter.Remark(cp.SOLVER_ERROR, 0.0))
-    solution = kq.SoftMarginSVM(C=10).solve(X, Y, form=form)
+    solution = kq.SoftMarginSVM(C=10).solve(X, Y, form=form, solver="CLARABEL")
     assert solution.status is kq.Status.NOT_CERTIFIED
     assert solution.certificate.dual_value <= 0.5 <= solution.certificate.primal_value
 
 
 def test_a_failing_solver_does_not_end_the_others(monkeypatch):
-    def run(problem, solver, tolerance, options):
-        if solver == "OSQP":
-            raise SolverFailed("no")
-        return adapter.run(problem, solver, tolerance, options)
+    def native(risk):
+        raise SolverFailed("no")
 
-    monkeypatch.setattr("kernelqp.solve.run", run)
+    monkeypatch.setattr("kernelqp.solve.native", native)
     solution = kq.SoftMarginSVM(C=10).solve(X, Y)
     assert solution.solver == "CLARABEL"
     assert solution.certificate.certified

@@ -298,7 +298,8 @@ def read_quantile(model: QuantileRegressor, X: Any, y: Any, sample_weight: Any) 
     theta = offset.basis.T @ p / n
     if np.abs(offset.basis @ theta - p).max() > 1e-7 * np.abs(p).max():
         raise refuse(model, "its predictions are lost to rounding in features of such sizes")
-    candidate = Candidate(function=risk.function(weights=np.zeros(1)), theta=theta)
+    function, theta = risk.to_centred(risk.function(weights=np.zeros(1)), theta)
+    candidate = Candidate(function=function, theta=theta)
     mean = "1/n sum" if sample_weight is None else "1/sum(s) sum s"
     objective = f"{mean} {tau:g} max(0, y - w'x - b) + {1 - tau:g} max(0, w'x + b - y)"
     return [

@@ -181,7 +181,7 @@ def _refined(
         before = now
         step = lapack.dpotrs(factor, left)[0]
         if theta.size:
-            change = np.linalg.solve(schur, basis.T @ step - lack)
+            change = np.linalg.lstsq(schur, basis.T @ step - lack)[0]
             step, theta = step - inner @ change, theta + change
         at.beta[rows] += step
         at.slope -= qp.kernel.product(rows, step)

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 NATIVE = "NATIVE"
 
 
+def takes(risk: RegularizedRisk) -> bool:
+    """Whether one of our own solvers takes the loss."""
+    if isinstance(risk.loss, HalfSquared) or _bends_boundedly(risk.loss):
+        return True
+    row = risk.loss.row(risk.targets, risk.costs)
+    return row is not None and bool(
+        (np.isfinite(row.lower) | np.isfinite(row.upper) | (row.eps > 0)).all()
+    )
+
+
 def native(risk: RegularizedRisk) -> tuple[Vector, Function | None, Vector, str]:
     """Return (β, f, θ) of a risk and who found them; f is None where β holds it.
 
@@ -34,12 +44,13 @@ def native(risk: RegularizedRisk) -> tuple[Vector, Function | None, Vector, str]
         return least_squares(risk)
     if _bends_boundedly(risk.loss):
         return newton(risk)
-    row = risk.loss.row(risk.targets, risk.costs)
-    if row is None or not (np.isfinite(row.lower) | np.isfinite(row.upper) | (row.eps > 0)).all():
+    if not takes(risk):
         raise SolverFailed(
             f"the native solver takes losses with a kernel QP, or with a bounded second "
             f"derivative for Newton's method; {risk.loss!r} has neither: use solver='auto'"
         )
+    row = risk.loss.row(risk.targets, risk.costs)
+    assert row is not None  # as every loss that is taken from here on
     dense = risk.gram.factor is None or risk.gram.factor.shape[1] > risk.n
     qp = KernelQP.of(risk) if dense else None
     settled = None if qp is None else active_set(qp)
