@@ -24,18 +24,18 @@ class Crossing:
     amount: float
 
 
-def find_crossings(
-    taus: tuple[float, ...], fitted: Matrix, rounding: float = 1e-9
-) -> tuple[Crossing, ...]:
-    """Return where a column lies above the next one, the largest first.
-
-    By more than ``rounding`` of the largest value of its row: what levels that touch may differ by.
-    """
+def find_crossings(taus: tuple[float, ...], fitted: Matrix, least: float) -> tuple[Crossing, ...]:
+    """Return where a column lies above the next one by more than ``least``, the largest first."""
     over = fitted[:, :-1] - fitted[:, 1:]
-    size: Vector = np.abs(fitted).max(axis=1, initial=0.0)
-    rows, levels = np.nonzero(over > rounding * size[:, None])
+    rows, levels = np.nonzero(over > least)
     found = [
         Crossing(taus[t], taus[t + 1], int(i), float(over[i, t]))
         for i, t in zip(rows, levels, strict=True)
     ]
     return tuple(sorted(found, key=lambda crossing: -crossing.amount))
+
+
+def least_crossing(y: Vector, tol: float) -> float:
+    """Return what levels that touch may differ by: tol of the spread of y, rounding of its size."""
+    spread = float(np.abs(y - np.median(y)).mean())
+    return tol * spread + 1e-12 * float(np.abs(y).max())

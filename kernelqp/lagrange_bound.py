@@ -71,11 +71,18 @@ class LagrangianBound:
 
     @classmethod
     def of(
-        cls, primal: float, dual: float, tol: float, *, feasible: bool, by_inner_solve: bool = False
+        cls,
+        primal: float,
+        dual: float,
+        tol: float,
+        *,
+        feasible: bool,
+        by_inner_solve: bool = False,
+        scale: float = 0.0,
     ) -> LagrangianBound:
-        """Return the bound of two values."""
+        """Return the bound of two values; ``scale`` is that of a problem whose optimum is 0."""
         finite = math.isfinite(primal) and math.isfinite(dual)
-        scale = max(abs(primal), abs(dual))
+        scale = max(abs(primal), abs(dual), scale)
         relative = (abs(primal - dual) / scale if scale else 0.0) if finite else math.inf
         certified = feasible and relative <= tol
         gap, parts = primal - dual, (tol, feasible, by_inner_solve, bool(certified))

@@ -1,241 +1,37 @@
 """Quantile levels fitted together so that they do not cross at chosen points.
 
-    (P)  minimise    Σ_t (1/2 ‖f_t‖² + Σ_i c_i ρ_t(y_i − f_t(x_i) − b_t))
-         subject to  f_t + b_t <= f_{t+1} + b_{t+1} at z_p
-    (D)  maximise    Σ_t (y'β_t − 1/2 ‖g_t‖²)
+The problem, its dual and its bounds are those of `joint_levels`.
 
-with g_t = Σ_i β_ti k(x_i, ·) + Σ_p (μ_{t−1,p} − μ_tp) k(z_p, ·), over
-c_i (τ_t − 1) <= β_ti <= c_i τ_t and μ >= 0, with Σ_i β_ti + Σ_p (μ_{t−1,p} − μ_tp) = 0 for a
-free intercept. Every feasible pair bounds the optimum from both sides: the levels are raised where
-they still cross, the multipliers are clipped and balanced.
-
-Source: Takeuchi, Le, Sears & Smola (2006), JMLR 7, 1231-1264, section 4; the dual is ours.
+Source: Takeuchi, Le, Sears & Smola (2006), JMLR 7, 1231-1264, section 4.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import cvxpy as cp
 import numpy as np
-from cvxpy.reductions.solution import Solution
 
 from kernelqp.cross_gram import cross_gram
-from kernelqp.crossings import find_crossings
+from kernelqp.crossings import find_crossings, least_crossing
 from kernelqp.data import Data, read_new_features
-from kernelqp.errors import ParameterError, SolverFailed
-from kernelqp.fenchel import Program, constant, square_norm
+from kernelqp.errors import ParameterError
 from kernelqp.gram import Gram
-from kernelqp.lagrange_bound import LagrangianBound
+from kernelqp.joint_levels import Levels
 from kernelqp.repaired import is_precomputed
 from kernelqp.solvers.cvxpy import capability, resolve_solver, run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import cvxpy as cp
+
     from kernelqp._types import Indices, Matrix, Vector
     from kernelqp.crossings import Crossing
+    from kernelqp.fenchel import Program
     from kernelqp.kernels import Kernel
+    from kernelqp.lagrange_bound import LagrangianBound
     from kernelqp.methods import QuantileRegression
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Levels:
-    """The joint problem in arrays: the rows in use come first, the points z_p are rows of ``gram``.
-
-    ``offset`` says that every level has a free intercept.
-    """
-
-    gram: Gram
-    y: Vector
-    costs: Vector
-    taus: Vector
-    points: Indices
-    offset: bool
-
-    @property
-    def n(self) -> int:
-        """The number of rows with a target."""
-        return int(self.y.size)
-
-    def program(self) -> Program:
-        """State (P) in cvxpy: w_t where features are explicit, else β_t; b_t, p_t, ξ_t and ξ*_t."""
-        variables: dict[str, cp.Variable] = {}
-        constraints: dict[str, cp.Constraint] = {}
-        total: Any = 0.0
-        factor = self.gram.factor
-        matrix = self.gram.dense_matrix() if factor is None else factor
-        for t, tau in enumerate(self.taus):
-            f = cp.Variable(matrix.shape[1], name=f"{'beta' if factor is None else 'w'}_{t}")
-            p, xi, xi_star = (
-                cp.Variable(size, name=f"{name}_{t}")
-                for name, size in (("p", self.gram.n), ("xi", self.n), ("xi_star", self.n))
-            )
-            variables |= {v.name(): v for v in (f, p, xi, xi_star)}
-            values: Any = constant(matrix) @ f
-            if self.offset:
-                b = variables[f"b_{t}"] = cp.Variable(name=f"b_{t}")
-                values = values + b
-            norm2 = square_norm(self.gram, f) if factor is None else cp.sum_squares(f)
-            total = total + 0.5 * norm2 + self.costs @ (tau * xi + (1.0 - tau) * xi_star)
-            constraints |= {
-                f"prediction_{t}": p == values,
-                f"above_{t}": self.y - p[: self.n] <= xi,
-                f"below_{t}": p[: self.n] - self.y <= xi_star,
-                f"slack_{t}": xi >= 0,
-                f"slack_star_{t}": xi_star >= 0,
-            }
-            if t:
-                lower = variables[f"p_{t - 1}"]
-                constraints[f"non_crossing_{t - 1}"] = lower[self.points] <= p[self.points]
-        problem = cp.Problem(cp.Minimize(total), list(constraints.values()))
-        return Program(problem, variables, constraints, {})
-
-    @property
-    def _middle(self) -> float:
-        """What free intercepts take off y."""
-        return float(np.median(self.y)) if self.offset else 0.0
-
-    @property
-    def _unit(self) -> float:
-        """The size of what is left."""
-        return float(np.abs(self.y - self._middle).mean()) or 1.0
-
-    @property
-    def multiplier_unit(self) -> float:
-        """What a multiplier of 1 of the dimensionless problem is worth."""
-        return self._unit / (self._centred.mean_diagonal or 1.0)
-
-    @property
-    def _centred(self) -> Gram:
-        return self.gram.centred() if self.offset else self.gram
-
-    def relative(self) -> Levels:
-        """Return the dimensionless problem: K centred and divided by its mean diagonal."""
-        gram = self._centred
-        k = gram.mean_diagonal or 1.0
-        y = (self.y - self._middle) / self._unit
-        return replace(self, gram=gram.scaled(1.0 / k), y=y, costs=self.costs * k / self._unit)
-
-    # --- bounds ----------------------------------------------------------------------------
-
-    def primal_value(self, predictions: Matrix, norms2: Vector) -> float:
-        """Return P at predictions (T, rows of the Gram) and ‖f_t‖²."""
-        r = self.y - predictions[:, : self.n]
-        tau = self.taus[:, None]
-        lost = np.maximum(tau * r, (tau - 1.0) * r)
-        return float(0.5 * norms2.sum() + (lost @ self.costs).sum())
-
-    def raised(self, predictions: Matrix) -> Vector:
-        """Return what is added to every level, (T,), so that none crosses the one below."""
-        lift, at = np.zeros(len(self.taus)), predictions[:, self.points]
-        for t in range(1, len(self.taus)):
-            short = at[t - 1] + lift[t - 1] - at[t]
-            lift[t] = max(float(short.max(initial=0.0)), 0.0)
-            while (at[t] + lift[t] < at[t - 1] + lift[t - 1]).any():  # by the rounding of the sum
-                lift[t] = np.nextafter(lift[t], np.inf) + np.spacing(np.abs(at).max())
-        return lift
-
-    def coefficients(self, beta: Matrix, mu: Matrix) -> Matrix:
-        """Return g_t in the rows of the Gram, shape (T, rows)."""
-        found = np.zeros((len(self.taus), self.gram.n))
-        found[:, : self.n] = beta
-        for t in range(len(self.taus) - 1):
-            np.add.at(found[t + 1], self.points, mu[t])
-            np.add.at(found[t], self.points, -mu[t])
-        return found
-
-    def balanced(self, beta: Matrix, mu: Matrix) -> Matrix:
-        """Return β in its box, and where intercepts are free with Σ g_t = 0."""
-        low = self.costs * (self.taus[:, None] - 1.0)
-        high = self.costs * self.taus[:, None]
-        beta = np.clip(beta, low, high)
-        if not self.offset:
-            return beta
-        wanted = -(self.coefficients(0.0 * beta, mu)).sum(axis=1)
-        for t, want in enumerate(wanted):
-            for _ in range(60):
-                left = want - beta[t].sum()
-                room = high[t] - beta[t] if left > 0 else beta[t] - low[t]
-                if left == 0.0 or not room.any():
-                    break
-                inside = (beta[t] > low[t]) & (beta[t] < high[t])
-                share = room * inside if (room * inside).any() else room
-                move = min(abs(left) / share.sum(), 1.0) * share
-                beta[t] = np.clip(beta[t] + np.sign(left) * move, low[t], high[t])
-        return beta
-
-    def answer(self, program: Program, tol: float) -> Answer:
-        """Return the feasible points of the solved dimensionless program, and their bound."""
-        unit = self.multiplier_unit
-        count = range(len(self.taus))
-        pairs = [
-            [program.constraints[f"{name}_{t}"].dual_value for name in ("above", "below")]
-            for t in count
-        ]
-        crossed = [program.constraints[f"non_crossing_{t}"].dual_value for t in count[:-1]]
-        if any(value is None for pair in pairs for value in pair):
-            raise SolverFailed("the solver gave no multipliers: try solver='CLARABEL'")
-        mu = np.maximum(unit * np.reshape(crossed, (len(count) - 1, self.points.size)), 0.0)
-        beta = self.balanced(unit * np.array([above - below for above, below in pairs]), mu)
-        g = self.coefficients(beta, mu)
-        values = np.array([self.gram.matvec(row) for row in g])
-        b = np.zeros(len(self.taus))
-        if self.offset:  # that of the centred kernel
-            shifts = [program.variables[f"b_{t}"].value for t in count]
-            b = self._middle + self._unit * np.array(shifts) - values.mean(axis=1)
-            b = b + self.raised(values + b[:, None])
-        p = values + b[:, None]
-        crossed_by = float((p[:-1, self.points] - p[1:, self.points]).max(initial=0.0))
-        primal = self.primal_value(p, np.einsum("ti,ti->t", g, values))
-        feasible = crossed_by <= tol * float(np.abs(p).max(initial=0.0))
-        bound = LagrangianBound.of(primal, self.dual_value(beta, mu), tol, feasible=feasible)
-        return Answer(beta, mu, g, b, p, bound)
-
-    def write(self, page: Program, answer: Answer) -> None:
-        """Write values and multipliers of every level to the page, as after a solve."""
-        values: dict[str, Any] = {}
-        multipliers: dict[str, Any] = {}
-        for t, tau in enumerate(self.taus):
-            beta, g, r = answer.beta[t], answer.g[t], self.y - answer.p[t, : self.n]
-            above, below = np.maximum(beta, 0.0), np.maximum(-beta, 0.0)
-            f = {f"beta_{t}": g} if self.gram.factor is None else {f"w_{t}": self.gram.weights(g)}
-            values |= f | {f"p_{t}": answer.p[t], f"b_{t}": answer.b[t]}
-            values |= {f"xi_{t}": np.maximum(r, 0.0), f"xi_star_{t}": np.maximum(-r, 0.0)}
-            multipliers |= {
-                f"prediction_{t}": g,
-                f"above_{t}": above,
-                f"below_{t}": below,
-                f"slack_{t}": tau * self.costs - above,
-                f"slack_star_{t}": (1.0 - tau) * self.costs - below,
-            }
-            if t:
-                multipliers[f"non_crossing_{t - 1}"] = answer.mu[t - 1]
-        variables = {v.id: np.reshape(values[n], v.shape) for n, v in page.variables.items()}
-        duals = {c.id: np.reshape(multipliers[n], c.shape) for n, c in page.constraints.items()}
-        page.problem.unpack(Solution(cp.OPTIMAL, np.nan, variables, duals, {}))
-
-    def dual_value(self, beta: Matrix, mu: Matrix) -> float:
-        """Return D; −inf where a level is not balanced."""
-        g = self.coefficients(beta, mu)
-        off, size = np.abs(g.sum(axis=1)), np.abs(g).sum(axis=1)
-        if self.offset and (off > 1e-12 * np.maximum(size, self.costs.sum())).any():
-            return -np.inf
-        norms = sum(self.gram.norm2(row) for row in g)
-        return float((beta @ self.y).sum() - 0.5 * norms)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Answer:
-    """A feasible point of both sides: β (T, n), μ (T − 1, m), g and p (T, rows), b (T,)."""
-
-    beta: Matrix
-    mu: Matrix
-    g: Matrix
-    b: Vector
-    p: Matrix
-    bound: LagrangianBound
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,7 +43,8 @@ class JointQuantiles:
     taus : tuple of float
         Increasing.
     value : float
-        The joint objective, at fits that cross at none of the points.
+        The joint objective, at fits that cross at none of the points; without a free intercept,
+        which may lift a level, by no more than ``least``.
     certificate : LagrangianBound
         The two-sided bound on the optimum of the joint problem.
     coefficients : array, shape (T, n + m)
@@ -285,6 +82,11 @@ class JointQuantiles:
         return self._program.constraints
 
     @property
+    def least(self) -> float:
+        """The amount from which a crossing is one: tol of the mean of |y − median|."""
+        return least_crossing(self._rows.data.targets, self.certificate.tol)
+
+    @property
     def crossings(self) -> tuple[Crossing, ...]:
         """Where neighbouring levels cross by more than tol at the training rows.
 
@@ -294,7 +96,7 @@ class JointQuantiles:
         found = [self.variables[f"p_{t}"].value for t in range(len(self.taus))]
         used = len(data.rows)
         fitted = np.column_stack([data.scatter(p[:used]) for p in found])
-        return find_crossings(self.taus, fitted, self.certificate.tol)
+        return find_crossings(self.taus, fitted, self.least)
 
     def predict(self, X: Any) -> Matrix:
         """Return the quantiles at new rows, shape (n_new, T), in the order of ``taus``."""
@@ -302,7 +104,7 @@ class JointQuantiles:
 
     def crossings_at(self, X: Any) -> tuple[Crossing, ...]:
         """Return where neighbouring levels cross at new rows, the largest first."""
-        return find_crossings(self.taus, self.predict(X), self.certificate.tol)
+        return find_crossings(self.taus, self.predict(X), self.least)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -368,7 +170,8 @@ def joint_quantiles(
     if method.intercept == "penalized":
         gram = gram.plus_constant()
     costs, free = method.C * data.weights, method.intercept == "free"
-    levels = Levels(gram, data.targets, costs, np.array(taus), rows.points, free)
+    middle = float(np.median(data.targets)) if free else 0.0  # a free intercept takes it
+    levels = Levels(gram, data.targets - middle, costs, np.array(taus), rows.points, free)
     program = levels.relative().program()
     name = "CLARABEL" if solver == "auto" else resolve_solver(solver)
     for tolerance in (1e-2 * tol, capability(name).tight):
@@ -376,9 +179,9 @@ def joint_quantiles(
         answer = levels.answer(program, tol)
         if answer.bound.certified:
             break
-    page = levels.program()
-    levels.write(page, answer)
-    b = answer.b
+    page = levels.shifted(middle).program()
+    levels.write(page, answer, middle)
+    b = answer.b + middle
     if method.intercept == "penalized":
         b = answer.g.sum(axis=1)
     bound = answer.bound

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelqp.crossings import Crossing, find_crossings
-from kernelqp.data import regression_data
+from kernelqp.crossings import Crossing, find_crossings, least_crossing
+from kernelqp.data import read_targets, regression_data
 from kernelqp.errors import ParameterError
 from kernelqp.methods import QuantileRegression
 from kernelqp.methods.base import between
@@ -16,6 +16,7 @@ from kernelqp.non_crossing import JointQuantiles, joint_quantiles
 from kernelqp.progress import Progress
 from kernelqp.repaired import is_precomputed
 from kernelqp.solution import Solution
+from kernelqp.solve import check_tol
 
 if TYPE_CHECKING:
     from kernelqp._types import Matrix
@@ -33,6 +34,8 @@ class Quantiles:
         One a level, each with its certificate.
     crossings : tuple of Crossing
         Where neighbouring levels cross at the training rows in use, the largest first.
+    least : float
+        The amount from which a crossing is one: tol of the mean distance of y from its median.
     value : float
         The sum of the values.
     """
@@ -40,6 +43,7 @@ class Quantiles:
     taus: tuple[float, ...]
     solutions: tuple[Solution, ...]
     crossings: tuple[Crossing, ...]
+    least: float
 
     @property
     def value(self) -> float:
@@ -52,7 +56,7 @@ class Quantiles:
 
     def crossings_at(self, X: Any) -> tuple[Crossing, ...]:
         """Return where neighbouring levels cross at new rows, the largest first."""
-        return find_crossings(self.taus, self.predict(X))
+        return find_crossings(self.taus, self.predict(X), self.least)
 
 
 def quantiles(  # noqa: PLR0913  # by keyword, those of QuantileRegression and of solve
@@ -122,6 +126,7 @@ def quantiles(  # noqa: PLR0913  # by keyword, those of QuantileRegression and o
     ((), True, True)
     """
     levels = read_levels(taus)
+    check_tol(tol)
     if non_crossing is not None:
         method = QuantileRegression(C, levels[0], kernel, intercept)
         data = regression_data(X, y, sample_weight, is_precomputed(method.kernel))
@@ -138,7 +143,8 @@ def quantiles(  # noqa: PLR0913  # by keyword, those of QuantileRegression and o
     residuals = np.column_stack([s.residuals for s in solutions])
     used = ~np.isnan(residuals[:, 0])  # rows of weight 0 have none
     fitted = np.where(used[:, None], -residuals, 0.0)  # f + b = y − r: the y cancels in differences
-    return Quantiles(levels, tuple(solutions), find_crossings(levels, fitted))
+    least = least_crossing(read_targets(y)[used], tol)
+    return Quantiles(levels, tuple(solutions), find_crossings(levels, fitted, least), least)
 
 
 def read_levels(taus: Any) -> tuple[float, ...]:

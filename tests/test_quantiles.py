@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import kernelqp as kq
-from kernelqp.errors import InputError, ParameterError
+from kernelqp.errors import InputError, ParameterError, SolverError
 
 X = np.arange(6.0)[:, None]
 Y = np.array([0.0, 6.0, 1.5, 3.0, 2.6, 2.8])
@@ -98,6 +98,46 @@ def test_a_precomputed_kernel():
     np.testing.assert_allclose(joint.predict(K), linear.predict(X), atol=1e-3)
     with pytest.raises(ParameterError, match="non_crossing"):
         kq.quantiles(K, Y, TAUS, kernel="precomputed", non_crossing=[[1.0]])
+
+
+def test_fits_through_the_rows_do_not_cross_by_rounding():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(15, 2))
+    y = Z[:, 0] + rng.normal(size=15)
+    found = kq.quantiles(Z, y, [0.3, 0.5, 0.7], C=1e4, kernel=kq.RBF(gamma=1.0))
+    assert found.crossings == found.crossings_at(Z) == ()
+    line = kq.quantiles(Z[:, :1], 3.0 * Z[:, 0], [0.3, 0.5, 0.7], C=np.inf)
+    assert line.crossings == ()
+
+
+@pytest.mark.parametrize("intercept", ["free", "penalized", "none"])
+def test_points_far_out_do_not_spoil_the_units(intercept):
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(12, 2))
+    y = Z[:, 0] + rng.normal(size=12)
+    far = np.vstack([Z, [[1e3, -1e3], [-1e3, 2e2]]])
+    joint = kq.quantiles(Z, y, [0.2, 0.5, 0.8], C=10.0, non_crossing=far, intercept=intercept)
+    assert joint.certificate.certified
+    assert joint.crossings_at(Z) == ()
+
+
+def test_a_joint_fit_without_numbers_says_so(monkeypatch):
+    monkeypatch.setattr("kernelqp.non_crossing.run", lambda *_: None)
+    with pytest.raises(SolverError, match="joint fit"):
+        kq.quantiles(X, Y, TAUS, non_crossing="data")
+
+
+def test_constant_targets():
+    joint = kq.quantiles(X, np.full(6, 3.0), TAUS, non_crossing="data")
+    assert joint.certificate.certified
+    np.testing.assert_allclose(joint.predict(X), 3.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("tol", [-1.0, "a", 0.0, float("nan")])
+@pytest.mark.parametrize("points", [None, "data"])
+def test_a_bad_tol_is_refused(tol, points):
+    with pytest.raises(ParameterError, match="tol"):
+        kq.quantiles(X, Y, TAUS, tol=tol, non_crossing=points)
 
 
 @pytest.mark.parametrize("taus", [[], [0.5, 0.5], [0.0, 0.5], [0.5, 1.0], ["a"], None])
