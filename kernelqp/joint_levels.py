@@ -195,12 +195,18 @@ class Levels:
             )
         mu = np.maximum(unit * np.reshape(crossed, (len(count) - 1, self.points.size)), 0.0)
         beta = self.balanced(unit * np.array([above - below for above, below in pairs]), mu)
+        shifts = [program.variables[f"b_{t}"].value for t in count] if self.offset else []
+        solved = self.judged(beta, mu, self._unit * np.array(shifts), tol)
+        nothing = self.judged(0.0 * beta, 0.0 * mu, np.zeros(len(shifts)), tol)  # f = 0, exactly
+        return min(nothing, solved, key=lambda answer: answer.bound.primal_value)
+
+    def judged(self, beta: Matrix, mu: Matrix, shifts: Vector, tol: float) -> Answer:
+        """Return a feasible β and μ with the fits they stand for; b is that of a centred kernel."""
         g = self.coefficients(beta, mu)
         values = np.array([self.gram.matvec(row) for row in g])
         b = np.zeros(len(self.taus))
-        if self.offset:  # that of the centred kernel
-            shifts = [program.variables[f"b_{t}"].value for t in count]
-            b = self._best(values, self._unit * np.array(shifts) - values.mean(axis=1))
+        if self.offset:
+            b = self._best(values, shifts - values.mean(axis=1))
         p = values + b[:, None]
         crossed_by = float((p[:-1, self.points] - p[1:, self.points]).max(initial=0.0))
         primal = self.primal_value(p, np.einsum("ti,ti->t", g, values))
