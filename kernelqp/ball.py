@@ -30,8 +30,6 @@ from kernelqp.certificate import (
     Verdict,
     complementarity_by_row,
     dual_from_primal,
-    null_value,
-    relative_gap,
 )
 from kernelqp.elbow import elbow_solve
 from kernelqp.errors import InputError, ParameterError
@@ -46,6 +44,10 @@ from kernelqp.repair import (
     spread,
 )
 from kernelqp.risk import Function, RegularizedRisk, TwoSided
+from kernelqp.scales import (
+    null_value,
+    relative_gap,
+)
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from kernelqp.band import band_duals, is_cheap
-from kernelqp.certificate import relative_gap, target_unit
 from kernelqp.elbow import elbow_solve
 from kernelqp.newton import is_smooth, newton_primal, slope_dual
 from kernelqp.repair import best_offset, lower_bound, repair_dual, repair_primal
+from kernelqp.scales import (
+    relative_gap,
+    target_unit,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

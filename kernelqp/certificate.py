@@ -27,6 +27,7 @@ from kernelqp.repair import (
     EPS,
     best_offset,
     domain_of,
+    feasible,
     feasible_intercepts,
     imbalance,
     lower_bound,
@@ -35,12 +36,19 @@ from kernelqp.repair import (
     repair_primal,
     unit_of_predictions,
 )
-from kernelqp.risk import Function
+from kernelqp.scales import (
+    gap_scale,
+    relative_gap,
+    rounding_of_bounds,
+    rounding_of_primal,
+    target_unit,
+)
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector
-    from kernelqp.risk import RegularizedRisk
+    from kernelqp.risk import Function, RegularizedRisk
 
+EXACT = 4e-15  # relative gap of an answer that is taken as it stands: its sets are settled
 POLISHED = 1e-15  # a point is off by the square root of its gap: short of rounding, polish it
 NEAR = 1e-3  # an answer off by more than this is another answer, not a rough version of this one
 BAND = 1e-3  # in units of a margin: rows this near to a kink have a multiplier left open
@@ -150,15 +158,27 @@ def certify_candidate(
         farther off it would be another answer, not this one.
     """
     dual0, function0, theta0 = complete(risk, candidate)
-    terms = blame(risk, dual0, function0, theta0)
+    terms, scale = blame(risk, dual0, function0, theta0), gap_scale(risk)
+    if feasible(risk, dual0.coefficients) and _at_ends_exactly(risk, dual0.coefficients):
+        point = _report(risk, side, dual0, function0, theta0)
+        if relative_gap(point.primal, point.dual, scale) <= EXACT:  # there is nothing to repair
+            moved = _distance(risk, function0, point.function)
+            return _judged(risk, point, terms, moved, tol, scale)
     point = _report(risk, side, repair_dual(risk, dual0, theta0), function0, theta0)
-    if POLISHED < relative_gap(point.primal, point.dual, gap_scale(risk)) <= near:
+    if POLISHED < relative_gap(point.primal, point.dual, scale) <= near:
         dual, theta = elbow_solve(risk, point.at, point.theta)
         point = _better(point, _report(risk, side, dual, function0, theta))
         if side == "primal":
             solved = _written_like(risk, function0, dual)
             point = _better(point, _report(risk, side, dual, solved, theta))
-    return _judged(risk, point, terms, _distance(risk, function0, point.function), tol)
+    return _judged(risk, point, terms, _distance(risk, function0, point.function), tol, scale)
+
+
+def _at_ends_exactly(risk: RegularizedRisk, beta: Vector) -> bool:
+    """Whether no β_i is at an end of its domain, or at 0, but for rounding."""
+    low, high = domain_of(risk)
+    away = np.minimum(np.minimum(beta - low, high - beta), np.abs(beta))
+    return not ((away > 0) & (away < 1e-10 * risk.costs)).any()
 
 
 def certify_as_it_stands(
@@ -171,7 +191,9 @@ def certify_as_it_stands(
     theta = np.zeros(risk.offset.price.size)
     terms = blame(risk, dual if function.beta is None else function, function, theta)
     primal, lower = risk.primal_value(function, theta), lower_bound(risk, dual)
-    return _judged(risk, _Point(dual, function, theta, primal, lower), terms, 0.0, tol)
+    return _judged(
+        risk, _Point(dual, function, theta, primal, lower), terms, 0.0, tol, gap_scale(risk)
+    )
 
 
 def _judged(
@@ -180,11 +202,13 @@ def _judged(
     terms: tuple[float, Vector, float, float],
     repair: float,
     tol: float,
+    scale: float,
 ) -> Verdict:
     """Return the certificate of a point with its P and D."""
     gap = point.primal - point.dual
-    noise = rounding_of_bounds(risk, point.at) + rounding_of_primal(risk, point)
-    relative = relative_gap(point.primal, point.dual, gap_scale(risk), noise)
+    noise = rounding_of_bounds(risk, point.at)
+    noise += rounding_of_primal(risk, point.primal, point.function, point.theta)
+    relative = relative_gap(point.primal, point.dual, scale, noise)
     certificate = Certificate(
         primal_value=point.primal,
         dual_value=point.dual,
@@ -251,69 +275,6 @@ def blame(
         domain,
         balance,
     )
-
-
-def gap_scale(risk: RegularizedRisk) -> float:
-    """Return min(P at f = 0, s²/mean K_ii), the scale of a problem whose optimum is 0.
-
-    s is the size of a target and the mean weighted by the costs; the same in every unit. P at f = 0
-    is 0 in a homogeneous risk, which is judged by the second alone: see ``unit_of_predictions``.
-    """
-    mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
-    size2 = target_unit(risk) ** 2
-    null = math.inf if _without_scale(risk) else null_value(risk)  # there it is 0
-    floor = min(null, size2 / mean if mean > 0 else math.inf)
-    floor = floor if math.isfinite(floor) else 0.0
-    if risk.loss.hard:
-        return floor
-    unit = target_unit(replace(risk, targets=risk.targets + risk.origin))
-    nothing = EPS * float(risk.costs.sum()) * unit  # what rounding of a 0 looks like
-    return max(floor, min(nothing, unit**2 / mean) if mean > 0 else nothing)
-
-
-def relative_gap(primal: float, dual: float, scale: float, noise: float = 0.0) -> float:
-    """Return (|P − D| + noise) / max(|P|, |D|, scale); 0/0 is 0.
-
-    ``noise`` is the rounding of P − D: a computed gap of 0 proves no more than that.
-    """
-    if not (math.isfinite(primal) and math.isfinite(dual)):
-        return math.inf
-    width = abs(primal - dual) + noise
-    return 0.0 if width == 0.0 else width / max(abs(primal), abs(dual), scale)
-
-
-def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
-    """Return the rounding of D, eps (√n q + 4 Σ |terms|) with q the size of the sums in β'K β.
-
-    q is (Σ |β_i| √K_ii)² for a dense K and Σ |β_i| √K_ii ‖f‖ for a factor; errors of a sum of n
-    terms grow as √n (Higham & Mary 2019, SIAM J. Sci. Comput. 41, A2815).
-    """
-    beta = dual.coefficients
-    size = float(np.abs(beta) @ np.sqrt(np.maximum(risk.gram.diagonal, 0.0)))
-    quadratic = size * (size if risk.gram.factor is None else math.sqrt(dual.norm2))
-    terms = np.abs(risk.loss.dual_value(risk.targets, risk.costs, beta))
-    return EPS * float(math.sqrt(risk.n) * quadratic + 4.0 * terms[np.isfinite(terms)].sum())
-
-
-def rounding_of_primal(risk: RegularizedRisk, point: _Point) -> float:
-    """Return the rounding of the sum that P is, 4 eps (1/2 ‖f‖² + |d|'|θ| + Σ c ℓ)."""
-    priced = np.abs(risk.offset.price) @ np.abs(point.theta)
-    lost = point.primal - 0.5 * point.function.norm2 - risk.offset.price @ point.theta
-    size = 0.5 * point.function.norm2 + priced + abs(lost)
-    return 4.0 * EPS * float(size) if math.isfinite(size) else 0.0
-
-
-def null_value(risk: RegularizedRisk) -> float:
-    """Return P at f = 0 with the best offset; infinite for a hard margin.
-
-    Where all of f is an offset, as without a penalty, that is the optimum: then at θ = 0.
-    """
-    zero = Function(np.zeros(risk.n), 0.0)
-    if risk.loss.hard:
-        return math.inf
-    if not risk.gram.mean_diagonal and not risk.offset.price.any():
-        return risk.primal_value(zero, np.zeros(risk.offset.price.size))
-    return risk.primal_value(zero, best_offset(risk, zero, np.zeros(risk.offset.price.size)))
 
 
 def offset_at(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:
@@ -385,15 +346,3 @@ def _distance(risk: RegularizedRisk, a: Function, b: Function) -> float:
     if b.by_values:  # both are: a function and its multiple
         return abs(math.sqrt(a.norm2) - math.sqrt(b.norm2))
     return math.sqrt(risk.distance2(a, b))
-
-
-def target_unit(risk: RegularizedRisk) -> float:
-    """Return the unit of a margin for labels, the weighted root mean square of y otherwise."""
-    if risk.loss.margin or _without_scale(risk):
-        return unit_of_predictions(risk)
-    return math.sqrt(float(risk.costs @ risk.targets**2 / risk.costs.sum()))
-
-
-def _without_scale(risk: RegularizedRisk) -> bool:
-    """Whether nothing but the price of the offset says how large f is."""
-    return risk.homogeneous and bool(risk.offset.price.any())

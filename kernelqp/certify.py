@@ -13,13 +13,15 @@ from kernelqp.bound_search import Search, attempts
 from kernelqp.certificate import (
     complementarity_by_row,
     complete,
-    gap_scale,
-    relative_gap,
-    rounding_of_bounds,
 )
 from kernelqp.columns import largest
 from kernelqp.progress import Progress
 from kernelqp.repair import lower_bound
+from kernelqp.scales import (
+    gap_scale,
+    relative_gap,
+    rounding_of_bounds,
+)
 from kernelqp.solve import check_tol
 from kernelqp.support import SETTLED, Support, find_support
 

@@ -19,6 +19,7 @@ from kernelqp.arrays import EPS, precision_of
 from kernelqp.columns import dense, row_norms2, side_by_side
 from kernelqp.data import read_features
 from kernelqp.errors import KernelError, ParameterError
+from kernelqp.kernel_matrix import symmetric_matrix
 from kernelqp.kernels import Kernel
 from kernelqp.repaired import Repaired, is_precomputed
 
@@ -92,6 +93,8 @@ class Gram:
         features = kernel.features(X)
         if features is not None:
             return cls._checked_factor(features, name)
+        if kernel.psd and not is_precomputed(kernel) and not isinstance(kernel, Repaired):
+            return cls(_read_only(symmetric_matrix(kernel, X)), None)
         K = kernel(X)
         precision = max(precision, precision_of(K))
         return cls._checked(np.asarray(K, np.float64), kernel.psd, name, repair, precision)
@@ -249,8 +252,11 @@ class Gram:
     def _centred(self) -> "Gram":
         if self.is_sparse:
             raise KernelError("centring fills a sparse factor: make X dense")
-        centre = _centred_dense if self.factor is None else _centred_rows
-        return self._with(centre(self._array))
+        if self.factor is None:
+            from kernelqp.centred_gram import centred_gram  # is a Gram itself
+
+            return centred_gram(self)
+        return self._with(_centred_rows(self._array))
 
     def scaled(self, t: float) -> "Gram":
         """Return t K (for a factor sqrt(t) F), t > 0."""
@@ -374,7 +380,7 @@ def _centred_rows(F: Matrix) -> Matrix:
     return G
 
 
-def _centred_dense(K: Matrix) -> Matrix:
+def centred_dense(K: Matrix) -> Matrix:
     """K_ij - (r_i + r_j - m) in one new array: exactly symmetric, exactly 0 for constant K.
 
     A diagonal that is rounding of K throughout is 0 as well: it has no size to divide by.

@@ -4,11 +4,8 @@
     Polynomial  (gamma x'z + constant)^q    Laplacian  exp(-gamma |x - z|_1)
     Sigmoid     tanh(gamma x'z + constant)  Precomputed, CallableKernel: the user's numbers
 
-Kernels are added, multiplied, scaled and raised to powers by operators (`kernel_algebra`).
 `gamma` is a number > 0, "scale" or None (both 1/(d var X), and 1 where X is constant), or "auto"
-(1/d); `kernel.bind(X)` makes it a number. Distances are summed from differences: the expansion
-|x|^2 - 2 x'z + |z|^2 cancels far from the origin. A parameter outside its range raises
-ParameterError at construction; overflow gives inf here and a KernelError in `gram`.
+(1/d); `kernel.bind(X)` makes it a number. Overflow gives inf here and a KernelError in `gram`.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,10 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, cast, runtime_c
 
 import numpy as np
 import scipy.sparse
-from scipy.spatial.distance import cdist
 
 from kernelqp._types import Matrix, Vector
 from kernelqp.errors import KernelError, ParameterError
+from kernelqp.kernel_matrix import city_distances, square_distances
 from kernelqp.kernel_parameters import (
     Gamma,
     checked_gamma,
@@ -161,14 +158,15 @@ class _OfProducts(_Scaled, Protocol):
 class _OfDistance(_Scaled, Protocol):
     """exp(-gamma distance(x, z)) for a distance that makes it PSD."""
 
-    metric: ClassVar[str]
     psd: bool = True
+    _distances: ClassVar[Any]  # of X, Z and gamma
 
     @np.errstate(all="ignore")
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
-        distance: Matrix = cdist(points(X), points(X if Z is None else Z), self.metric)
-        distance *= -self._number
-        return np.exp(distance, out=distance)
+        gamma = self._number
+        distance = type(self)._distances(points(X), points(X if Z is None else Z), gamma)
+        distance *= -gamma
+        return cast("Matrix", np.exp(distance, out=distance))
 
     def diagonal(self, X: Matrix) -> Vector:
         return np.ones(len(X))
@@ -263,7 +261,8 @@ class RBF(_OfDistance):
 
     gamma: Gamma = None
     sigma: float | None = None
-    metric: ClassVar[str] = "sqeuclidean"
+
+    _distances: ClassVar = staticmethod(square_distances)
 
     def __post_init__(self) -> None:
         if self.sigma is not None:
@@ -282,7 +281,8 @@ class Laplacian(_OfDistance):
     """
 
     gamma: Gamma = None
-    metric: ClassVar[str] = "cityblock"
+
+    _distances: ClassVar = staticmethod(city_distances)
 
     def __post_init__(self) -> None:
         set_fields(self, gamma=checked_gamma(self.gamma))

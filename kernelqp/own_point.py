@@ -18,12 +18,14 @@ from kernelqp.band import solve_cost
 from kernelqp.bound_search import Search, attempts
 from kernelqp.certificate import (
     certify_as_it_stands,
+)
+from kernelqp.repair import domain_of, lower_bound, repair_dual
+from kernelqp.risk import Function
+from kernelqp.scales import (
     gap_scale,
     relative_gap,
     rounding_of_bounds,
 )
-from kernelqp.repair import domain_of, lower_bound, repair_dual
-from kernelqp.risk import Function
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -39,6 +39,8 @@ MUST_NOT_KNOW = {
     "pegasos_run.py": ("cvxpy", *SOLVERS, *METHODS),
     "perceptron_run.py": ("cvxpy", *SOLVERS, *METHODS),
     "own_point.py": ("cvxpy", *SOLVERS, *METHODS),
+    "scales.py": ("cvxpy", *SOLVERS, *METHODS),
+    "kernel_matrix.py": ("kernelqp.data", "kernelqp.losses", "cvxpy"),
     "certificate.py": ("cvxpy", *SOLVERS, *METHODS),
     "support.py": ("cvxpy", *SOLVERS),
     "kkt": ("kernelqp.methods", "kernelqp.losses", "kernelqp.risk"),

@@ -5,8 +5,11 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from kernelqp import RBF, Gram, Linear, Offset, RegularizedRisk, losses
-from kernelqp.certificate import gap_scale, relative_gap
 from kernelqp.repair import lower_bound, repair_dual, repair_primal
+from kernelqp.scales import (
+    gap_scale,
+    relative_gap,
+)
 from kernelqp.solvers.interior import Dense, Thin, interior_point, system_of
 
 TOL = 1e-7

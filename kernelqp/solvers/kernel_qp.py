@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelqp.centred_gram import CentredGram
+
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Matrix, Vector
     from kernelqp.gram import Gram
@@ -22,8 +24,11 @@ class KernelRows:
     """Rows of K; those of a kernel that is never formed are computed as they are asked for."""
 
     def __init__(self, gram: Gram) -> None:
-        self._gram = gram
-        self._dense = gram.dense_matrix()
+        # a column of ones takes what centring does: the rows of K serve as they are
+        raw = gram.base if isinstance(gram, CentredGram) else gram
+        self._dense = raw.dense_matrix()
+        self.diagonal = raw.diagonal
+        self.means = gram.means if isinstance(gram, CentredGram) else np.zeros(raw.n)
 
     def row(self, i: int, at: Position) -> Vector:  # noqa: ARG002
         """Return K_i, shape (n,)."""
@@ -35,8 +40,8 @@ class KernelRows:
 
     def product(self, rows: Indices, values: Vector) -> Vector:
         """Return Σ_j K_j values_j over some rows, shape (n,)."""
-        if 3 * rows.size > self._gram.n:
-            whole = np.zeros(self._gram.n)
+        if 3 * rows.size > len(self._dense):
+            whole = np.zeros(len(self._dense))
             whole[rows] = values
             return np.asarray(self._dense @ whole)
         return np.asarray(values @ self._dense[rows])
@@ -62,7 +67,6 @@ class KernelQP:
     """
 
     kernel: KernelRows
-    diagonal: Vector
     row: Row
     groups: tuple[Indices, ...]
     price: Vector
@@ -79,7 +83,12 @@ class KernelQP:
             return None
         groups = tuple(np.flatnonzero(column) for column in used.T)
         kernel = KernelRows(risk.gram)
-        return cls(kernel, risk.gram.diagonal, row, groups, risk.offset.price)
+        return cls(kernel, row, groups, risk.offset.price)
+
+    @property
+    def diagonal(self) -> Vector:
+        """K_ii, shape (n,)."""
+        return self.kernel.diagonal
 
     @property
     def n(self) -> int:
@@ -102,7 +111,6 @@ class KernelQP:
             slope = slope - self.kernel.product(support, beta[support])
         return Position(beta.copy(), slope)
 
-    def value(self, at: Position) -> float:
-        """Return the gain of a position."""
-        row, beta = self.row, at.beta
-        return float(0.5 * beta @ (row.q + at.slope) - row.eps @ np.abs(beta))
+    def offset(self, beta: Vector, theta: Vector) -> Vector:
+        """Return θ of the risk, whose kernel may be centred, for that of the rows of K."""
+        return np.asarray(theta + self.kernel.means @ beta)

@@ -54,12 +54,13 @@ def native(risk: RegularizedRisk) -> tuple[Vector, Function | None, Vector, str]
     dense = risk.gram.factor is None or risk.gram.factor.shape[1] > risk.n
     qp = KernelQP.of(risk) if dense else None
     settled = None if qp is None else active_set(qp)
-    if settled is not None:
-        return settled[0], None, settled[1], "active set"
+    if qp is not None and settled is not None:
+        return settled[0], None, qp.offset(*settled), "active set"
     beta, theta, weights = interior_point(risk.gram, row, risk.offset.basis, risk.offset.price)
-    settled = None if qp is None else settle_near(qp, beta, theta)
-    if settled is not None:
-        return settled[0], None, settled[1], "interior point, active set"
+    if qp is not None:
+        settled = settle_near(qp, beta, theta - qp.offset(beta, 0.0 * theta))
+        if settled is not None:
+            return settled[0], None, qp.offset(*settled), "interior point, active set"
     function = None if weights is None else risk.function(weights=weights)
     return beta, function, theta, "interior point"
 

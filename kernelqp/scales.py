@@ -1,0 +1,98 @@
+"""What a gap is compared with, and what P and D are known to: rounding is no proof.
+
+    relative gap = (|P − D| + rounding) / max(|P|, |D|, min(P at f = 0, s²/mean K_ii))
+
+Source: Higham (2002), Accuracy and Stability of Numerical Algorithms, chapters 3 and 4.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernelqp.repair import EPS, best_offset, unit_of_predictions
+from kernelqp.risk import Function
+
+if TYPE_CHECKING:
+    from kernelqp._types import Vector
+    from kernelqp.risk import RegularizedRisk
+
+
+def gap_scale(risk: RegularizedRisk) -> float:
+    """Return min(P at f = 0, s²/mean K_ii), the scale of a problem whose optimum is 0.
+
+    s is the size of a target and the mean weighted by the costs; the same in every unit. P at f = 0
+    is 0 in a homogeneous risk, which is judged by the second alone: see ``unit_of_predictions``.
+    """
+    mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
+    size2 = target_unit(risk) ** 2
+    null = math.inf if _without_scale(risk) else null_value(risk)  # there it is 0
+    floor = min(null, size2 / mean if mean > 0 else math.inf)
+    floor = floor if math.isfinite(floor) else 0.0
+    if risk.loss.hard:
+        return floor
+    unit = target_unit(replace(risk, targets=risk.targets + risk.origin))
+    nothing = EPS * float(risk.costs.sum()) * unit  # what rounding of a 0 looks like
+    return max(floor, min(nothing, unit**2 / mean) if mean > 0 else nothing)
+
+
+def relative_gap(primal: float, dual: float, scale: float, noise: float = 0.0) -> float:
+    """Return (|P − D| + noise) / max(|P|, |D|, scale); 0/0 is 0.
+
+    ``noise`` is the rounding of P − D: a computed gap of 0 proves no more than that.
+    """
+    if not (math.isfinite(primal) and math.isfinite(dual)):
+        return math.inf
+    width = abs(primal - dual) + noise
+    return 0.0 if width == 0.0 else width / max(abs(primal), abs(dual), scale)
+
+
+def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
+    """Return the rounding of D, eps (√n q + 4 Σ |terms|) with q the size of the sums in β'K β.
+
+    q is (Σ |β_i| √K_ii)² for a dense K and Σ |β_i| √K_ii ‖f‖ for a factor; errors of a sum of n
+    terms grow as √n (Higham & Mary 2019, SIAM J. Sci. Comput. 41, A2815).
+    """
+    beta = dual.coefficients
+    size = float(np.abs(beta) @ np.sqrt(np.maximum(risk.gram.diagonal, 0.0)))
+    quadratic = size * (size if risk.gram.factor is None else math.sqrt(dual.norm2))
+    terms = np.abs(risk.loss.dual_value(risk.targets, risk.costs, beta))
+    return EPS * float(math.sqrt(risk.n) * quadratic + 4.0 * terms[np.isfinite(terms)].sum())
+
+
+def rounding_of_primal(
+    risk: RegularizedRisk, primal: float, function: Function, theta: Vector
+) -> float:
+    """Return the rounding of the sum that P is, 4 eps (1/2 ‖f‖² + |d|'|θ| + Σ c ℓ)."""
+    priced = np.abs(risk.offset.price) @ np.abs(theta)
+    lost = primal - 0.5 * function.norm2 - risk.offset.price @ theta
+    size = 0.5 * function.norm2 + priced + abs(lost)
+    return 4.0 * EPS * float(size) if math.isfinite(size) else 0.0
+
+
+def null_value(risk: RegularizedRisk) -> float:
+    """Return P at f = 0 with the best offset; infinite for a hard margin.
+
+    Where all of f is an offset, as without a penalty, that is the optimum: then at θ = 0.
+    """
+    zero = Function(np.zeros(risk.n), 0.0)
+    if risk.loss.hard:
+        return math.inf
+    if not risk.gram.mean_diagonal and not risk.offset.price.any():
+        return risk.primal_value(zero, np.zeros(risk.offset.price.size))
+    return risk.primal_value(zero, best_offset(risk, zero, np.zeros(risk.offset.price.size)))
+
+
+def target_unit(risk: RegularizedRisk) -> float:
+    """Return the unit of a margin for labels, the weighted root mean square of y otherwise."""
+    if risk.loss.margin or _without_scale(risk):
+        return unit_of_predictions(risk)
+    return math.sqrt(float(risk.costs @ risk.targets**2 / risk.costs.sum()))
+
+
+def _without_scale(risk: RegularizedRisk) -> bool:
+    """Whether nothing but the price of the offset says how large f is."""
+    return risk.homogeneous and bool(risk.offset.price.any())
