@@ -46,8 +46,8 @@ def relative_gap(primal: float, dual: float, scale: float, noise: float = 0.0) -
     """
     if not (math.isfinite(primal) and math.isfinite(dual)):
         return math.inf
-    width = abs(primal - dual) + noise
-    return 0.0 if width == 0.0 else width / max(abs(primal), abs(dual), scale)
+    size = max(abs(primal), abs(dual), scale)
+    return (abs(primal - dual) + noise) / size if size > 0.0 else 0.0
 
 
 def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:

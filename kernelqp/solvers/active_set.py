@@ -33,9 +33,11 @@ FINER = 0.1  # of that: where it ends after the sets did not settle
 STARTS = 4
 ROUNDS = 25
 PATIENCE = 4  # rounds without fewer changes
+FEW = 500  # rows that may change one at a time
 JITTERS = (1e-15, 1e-13, 1e-11)  # of the trace: what a singular matrix is given on its diagonal
 REFINED = 6
-SOLVED = 1e-9  # of the size of a slope: what a solved system leaves
+DRIFTED = 1e-15  # of the sums in a slope: what steps may leave of rounding in it
+SOLVED = 1e-12  # of the size of a slope: what a solved system leaves
 ROUNDING = 1e-12  # of the size of a slope: what a fixed row may violate
 
 
@@ -68,7 +70,67 @@ def settle_near(qp: KernelQP, beta: Vector, theta: Vector) -> tuple[Vector, Vect
     high = np.where((row.eps > 0) & (beta < 0), 0.0, row.upper)
     to_low = (beta - low) * unit <= np.maximum(-slope, 0.0)
     to_high = (high - beta) * unit <= np.maximum(slope, 0.0)
-    return settle_sets(qp, qp.at(np.where(to_low, low, np.where(to_high, high, beta))))
+    found = settle_sets(qp, qp.at(np.where(to_low, low, np.where(to_high, high, beta))))
+    return one_by_one(qp, qp.at(beta)) if found is None and qp.n <= FEW else found
+
+
+def one_by_one(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
+    """Change one row at a time from a feasible point, never losing: the primal active set method.
+
+    Slower by far than many at a time, and without cycles but for ties: for few rows that are
+    nearly the same, and prices that no figures are left for.
+    """
+    beta = at.beta
+    piece = np.where(beta > 0, 1.0, np.where(beta < 0, -1.0, 0.0))
+    free = (beta > qp.row.lower) & (beta < qp.row.upper) & ((qp.row.eps == 0) | (beta != 0))
+    for _ in range(10 * qp.n + 100):
+        rows, ahead = np.flatnonzero(free), at.copy()
+        solution = solve_free(qp, ahead, rows, piece)
+        if solution is None:
+            return None
+        theta, solved = solution
+        t, blocking = _room(qp, at, ahead, rows, piece)
+        if solved and t >= 1.0:
+            enter, sides = _entering(qp, ahead, theta, free)
+            if not enter.any():
+                return ahead.beta, theta
+            at = ahead
+            slope = np.abs(at.slope - qp.basis @ theta)
+            i = int(np.argmax(np.where(enter, slope, -1.0)))
+            free[i], piece[i] = True, sides[i]
+        elif blocking < 0:
+            return None
+        else:
+            upwards = int(ahead.beta[blocking] > at.beta[blocking])
+            at.beta[rows] += t * (ahead.beta - at.beta)[rows]
+            at.slope += t * (ahead.slope - at.slope)
+            at.beta[blocking] = _ends(qp, np.array([blocking]), piece)[upwards][0]
+            free[blocking] = False
+    return None
+
+
+def _ends(qp: KernelQP, rows: Indices, piece: Vector) -> tuple[Vector, Vector]:
+    """Return the ends of the piece that rows are on."""
+    priced = qp.row.eps[rows] > 0
+    low = np.where(priced & (piece[rows] > 0), 0.0, qp.row.lower[rows])
+    high = np.where(priced & (piece[rows] < 0), 0.0, qp.row.upper[rows])
+    return low, high
+
+
+def _room(
+    qp: KernelQP, at: Position, ahead: Position, rows: Indices, piece: Vector
+) -> tuple[float, int]:
+    """Return the share of a step at which a free row meets an end, and that row; inf and −1."""
+    move, beta = (ahead.beta - at.beta)[rows], at.beta[rows]
+    low, high = _ends(qp, rows, piece)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(
+            move > 0, (high - beta) / move, np.where(move < 0, (low - beta) / move, np.inf)
+        )
+    if not rows.size or not np.isfinite(share).any():
+        return np.inf, -1
+    k = int(np.nanargmin(share))
+    return max(float(share[k]), 0.0), int(rows[k])
 
 
 def feasible_start(qp: KernelQP) -> Vector | None:
@@ -77,7 +139,8 @@ def feasible_start(qp: KernelQP) -> Vector | None:
     for group, price in zip(qp.groups, qp.price, strict=True):
         ends = qp.row.upper[group] if price > 0 else qp.row.lower[group]
         reached = np.minimum(np.cumsum(np.abs(ends)), abs(price))
-        beta[group] = np.sign(price) * np.diff(reached, prepend=0.0)
+        shares = np.minimum(np.diff(reached, prepend=0.0), np.abs(ends))
+        beta[group] = np.sign(price) * shares
         if abs(beta[group].sum() - price) > 1e-9 * abs(price):
             return None
     return beta
@@ -109,7 +172,10 @@ def settle_sets(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
         enter &= solved
         changes = int(out.sum() + enter.sum())
         if changes == 0:
-            return (beta, theta) if solved else None
+            if not solved:
+                return None
+            if not _refreshed(qp, at):
+                return beta, theta
         waited = 0 if changes < fewest else waited + 1
         if waited > PATIENCE:
             return None
@@ -133,6 +199,16 @@ def _open(qp: KernelQP, at: Position, free: Mask, piece: Vector) -> None:
         i = group[int(np.argmax(np.where(beta[group] != ends, gain, -np.inf)))]
         free[i] = True
         piece[i] = np.sign(beta[i]) or np.sign(lack)
+
+
+def _refreshed(qp: KernelQP, at: Position) -> bool:
+    """Compute the slope anew; return whether the steps have left more in it than rounding."""
+    slope, root = qp.at(at.beta).slope, np.sqrt(qp.diagonal)
+    known = np.sqrt(qp.n) * float(np.abs(at.beta) @ root) * float(root.max(initial=0.0))
+    known += float(np.abs(slope).max(initial=0.0))
+    drift = float(np.abs(slope - at.slope).max(initial=0.0))
+    at.slope[:] = slope
+    return bool(drift > DRIFTED * known)
 
 
 def solve_free(
@@ -233,10 +309,7 @@ def _fix(qp: KernelQP, at: Position, rows: Indices, piece: Vector) -> None:
     if not rows.size:
         return
     row, beta = qp.row, at.beta[rows]
-    priced = row.eps[rows] > 0
-    low = np.where(priced & (piece[rows] > 0), 0.0, row.lower[rows])
-    high = np.where(priced & (piece[rows] < 0), 0.0, row.upper[rows])
-    moved = np.clip(beta, low, high)
+    moved = np.clip(beta, *_ends(qp, rows, piece))
     at.slope -= qp.kernel.product(rows, moved - beta)
     at.slope[rows] -= row.ridge[rows] * (moved - beta)
     at.beta[rows] = moved

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from kernelqp.risk import RegularizedRisk
 
 
+CHUNK = 64  # rows of K that are copied at a time
+
+
 class KernelRows:
     """Rows of K; those of a kernel that is never formed are computed as they are asked for."""
 
@@ -36,7 +39,7 @@ class KernelRows:
 
     def block(self, rows: Indices) -> Matrix:
         """Return K of some rows with themselves, as a new matrix."""
-        return np.asarray(self._dense[rows][:, rows])
+        return np.asarray(self._dense[np.ix_(rows, rows)])
 
     def product(self, rows: Indices, values: Vector) -> Vector:
         """Return Σ_j K_j values_j over some rows, shape (n,)."""
@@ -44,7 +47,11 @@ class KernelRows:
             whole = np.zeros(len(self._dense))
             whole[rows] = values
             return np.asarray(self._dense @ whole)
-        return np.asarray(values @ self._dense[rows])
+        found = np.zeros(len(self._dense))
+        for start in range(0, rows.size, CHUNK):  # a copy that stays in the cache
+            part = slice(start, start + CHUNK)
+            found += values[part] @ self._dense[rows[part]]
+        return found
 
 
 @dataclass(eq=False, slots=True)
