@@ -4,6 +4,7 @@ import sys
 
 from benchmarks import (
     certify_cost,
+    kernel_qp,
     logistic,
     memory,
     own_share,
@@ -13,6 +14,7 @@ from benchmarks import (
 
 ALL = {
     "own_share": own_share,
+    "kernel_qp": kernel_qp,
     "memory": memory,
     "certify_cost": certify_cost,
     "ridge_path": ridge_path,

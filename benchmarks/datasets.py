@@ -1,7 +1,13 @@
 """Data that scikit-learn ships or makes, standardised by the n standard deviation."""
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    make_classification,
+    make_regression,
+)
 
 
 def standardise(X):
@@ -27,4 +33,29 @@ def made(n):
     X, y = make_classification(
         n_samples=n, n_features=10, n_informative=5, flip_y=0.05, random_state=0
     )
+    return standardise(X), y, 1 / 10
+
+
+def clusters(n):
+    """Return n rows with 40 features, 8 clusters a class and 5 % flipped labels, gamma 1/40."""
+    X, y = make_classification(
+        n_samples=n,
+        n_features=40,
+        n_informative=20,
+        n_clusters_per_class=8,
+        flip_y=0.05,
+        random_state=0,
+    )
+    return standardise(X), y, 1 / 40
+
+
+def diabetes():
+    """442 rows, 10 features, real targets, gamma 1/10."""
+    X, y = load_diabetes(return_X_y=True)
+    return standardise(X), y, 1 / 10
+
+
+def surface(n):
+    """Return n rows with 10 features and real targets, gamma 1/10."""
+    X, y = make_regression(n_samples=n, n_features=10, noise=10.0, random_state=0)
     return standardise(X), y, 1 / 10

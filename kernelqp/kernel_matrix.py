@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from threadpoolctl import ThreadpoolController
 
 from kernelqp.errors import KernelError
 
@@ -77,9 +79,15 @@ def symmetric_matrix(kernel: Kernel, X: Matrix) -> Matrix:
             K[j : j + TILE, i : i + TILE] = block.T
         K[i : i + TILE, j : j + TILE] = block
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(fill, tiles))
     return K
+
+
+@lru_cache(maxsize=1)
+def _blas() -> ThreadpoolController:
+    """Return what holds BLAS to one thread while the tiles have the cores: they would contend."""
+    return ThreadpoolController()
 
 
 def _check_finite(block: Matrix, kernel: Kernel) -> None:

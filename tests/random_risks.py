@@ -52,10 +52,11 @@ def random_risk(seed, prices=PRICES):
     return kq.RegularizedRisk(gram, y, costs, found, offset), name
 
 
-def known_to(risk, certificate):
-    """What P − D is known to: D's rounding, and that of predictions of the size of y times c.
+def known_to(risk, beta, certificate):
+    """What P − D is known to: the rounding of D, and of predictions K β at the price of their rows.
 
-    The last is what the primal makes of the last figure of a prediction.
+    A prediction is a sum of terms of size |K_ij β_j|, so it is known to eps times their sum.
     """
-    size = np.abs(risk.targets).max()
-    return certificate.rounding + 1e-15 * len(risk.targets) * float(risk.costs.max()) * size
+    root = np.sqrt(risk.gram.diagonal)
+    sums = root * float(np.abs(beta) @ root) + np.abs(risk.targets)
+    return certificate.rounding + 4.0 * np.finfo(float).eps * float(risk.costs @ sums)

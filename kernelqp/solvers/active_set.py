@@ -92,9 +92,11 @@ def one_by_one(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
         t, blocking = _room(qp, at, ahead, rows, piece)
         if solved and t >= 1.0:
             enter, sides = _entering(qp, ahead, theta, free)
-            if not enter.any():
-                return ahead.beta, theta
             at = ahead
+            if not enter.any():
+                if _refreshed(qp, at):
+                    continue
+                return at.beta, theta
             slope = np.abs(at.slope - qp.basis @ theta)
             i = int(np.argmax(np.where(enter, slope, -1.0)))
             free[i], piece[i] = True, sides[i]
