@@ -125,14 +125,20 @@ class MarginPage(KernelPage):
             return Written({"alpha": alpha}, self._dual_multipliers(risk, alpha, z, point))
         if self.unit_norm:
             return self._fill_unit_norm(alpha, z, point)
-        slack = np.maximum(0.0, 1.0 - z)
-        variables = self.machine_values(point) | {"xi": slack}
+        variables = self.machine_values(point) | self.slack_values(risk, point)
         multipliers: dict[str, Any] = {"margin": alpha}
         if self.power is not None:  # for q > 1 the price of ξ alone keeps it >= 0
             multipliers["slack"] = risk.costs - alpha if self.power == 1 else np.zeros_like(alpha)
         if self.intercept == "penalized" and self.form == "coefficients":
             multipliers["intercept"] = point.beta.sum() - variables["b"]
         return Written(variables, multipliers)
+
+    def slack_values(self, risk: RegularizedRisk, point: Point) -> dict[str, Vector]:
+        """Return ξ = max(0, 1 − z); a hard margin has none."""
+        if self.power is None:
+            return {}
+        z = self.data.targets * risk.predictions(point.function, point.theta)
+        return {"xi": np.maximum(0.0, 1.0 - z)}
 
     def _fill_unit_norm(self, alpha: Vector, z: Vector, point: Point) -> Written:
         """Return f/‖f‖, M = min z/‖f‖, and the multipliers: margin α/Σα, norm ‖f‖/Σα."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import cvxpy as cp
 import numpy as np
@@ -43,6 +43,7 @@ class KernelPage:
     kernel: Kernel
     gram: Gram
     form: str
+    penalised: ClassVar[bool] = True
 
     @classmethod
     def read_rows(
@@ -142,6 +143,10 @@ class KernelPage:
         return cp.norm(cp.hstack([f, variables["b"]]) if self.intercept == "penalized" else f)
 
     # --- the map -----------------------------------------------------------------------------
+
+    def slack_values(self, risk: Any, point: Point) -> dict[str, Vector]:  # noqa: ARG002
+        """Return the slack variables at f and b, as small as these allow, by name: here none."""
+        return {}
 
     def scatter(self, values: Vector) -> Vector:
         """Put one value per row of the engine at the caller's rows."""

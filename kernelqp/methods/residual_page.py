@@ -75,12 +75,16 @@ class ResidualPage(KernelPage):
         assert self.slacks is not None
         if self.form == "dual":
             return self._fill_dual(risk, replace(point, function=risk.function(point.beta)))
-        r = self.data.targets - risk.predictions(point.function, point.theta)
-        variables = self.machine_values(point) | self.slacks.values(r)
+        variables = self.machine_values(point) | self.slack_values(risk, point)
         multipliers: dict[str, Any] = self.slacks.multipliers(risk.costs, point.beta)
         if self.intercept == "penalized" and self.form == "coefficients":
             multipliers["intercept"] = point.beta.sum() - variables["b"]
         return Written(variables, multipliers)
+
+    def slack_values(self, risk: RegularizedRisk, point: Point) -> dict[str, Vector]:
+        """Return ξ and ξ*, and for Huber's loss u, at the residuals of the point."""
+        assert self.slacks is not None
+        return self.slacks.values(self.data.targets - risk.predictions(point.function, point.theta))
 
     def _fill_dual(self, risk: RegularizedRisk, point: Point) -> Written:
         """Return α (and α*) and the multipliers of their boxes."""
