@@ -20,8 +20,8 @@ from kernelqp.certificate import (
 from kernelqp.columns import largest
 from kernelqp.progress import Progress
 from kernelqp.repair import lower_bound
-from kernelqp.solve import check_tol
 from kernelqp.support import SETTLED, Support, find_support
+from kernelqp.tolerance import check_tol
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector

@@ -30,8 +30,8 @@ from kernelqp.lagrange_bound import (
     pull_of,
 )
 from kernelqp.solution import Infeasible, Solution
-from kernelqp.solve import check_tol
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
+from kernelqp.tolerance import check_tol
 from kernelqp.twin import gain_of, unit_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 from kernelqp.certificate import Candidate
 from kernelqp.data import regression_data
 from kernelqp.errors import ParameterError
-from kernelqp.fenchel import Program, square_norm
+from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation, Point, Written
 from kernelqp.methods.base import positive
 from kernelqp.methods.page import KernelPage, bound_multipliers, flat, given
@@ -61,12 +61,7 @@ class ResidualPage(KernelPage):
             balance = flat(multipliers.get("balance"))
             return Candidate(beta=beta, theta=balance if self.intercept == "free" else None)
         b = flat(values.get("b"))
-        if self.form == "coefficients":
-            function = risk.function(beta=given(values["beta"]))
-        else:
-            w = given(values["w"])
-            penalized = self.intercept == "penalized" and b is not None
-            function = risk.function(weights=np.r_[w, b] if penalized else w)
+        function = self.function_of(risk, values)
         claimed = self.slacks.claimed(multipliers)
         return Candidate(claimed, function, b if self.intercept == "free" else None)
 
@@ -191,10 +186,7 @@ def residual_dual(method: Any, slacks: Slacks, X: Any, y: Any, sample_weight: An
     variables = {name: cp.Variable(page.n, name=name) for name in names}
     alpha: Any = variables["alpha"]
     beta = alpha - variables["alpha_star"] if slacks.split else alpha
-    norm2 = square_norm(page.gram, beta)
-    if page.intercept == "penalized":
-        norm2 = norm2 + cp.square(cp.sum(beta))
-    gain = page.data.targets @ beta - 0.5 * norm2
+    gain = page.data.targets @ beta - 0.5 * page.dual_norm2(beta)
     if slacks.epsilon:
         gain = gain - slacks.epsilon * cp.sum(alpha + variables["alpha_star"])
     if slacks.curvature():
