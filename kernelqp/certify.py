@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelqp.attainment import separating_direction
 from kernelqp.bound_search import Search, attempts
 from kernelqp.certificate import (
     complementarity_by_row,
@@ -22,8 +23,8 @@ from kernelqp.scales import (
     relative_gap,
     rounding_of_bounds,
 )
-from kernelqp.solve import check_tol
 from kernelqp.support import SETTLED, Support, find_support
+from kernelqp.tolerance import check_tol
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector
@@ -155,6 +156,13 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     sets = find_support(risk, dual, function, theta, gap, relative <= SETTLED)
     width = max(abs(primal), abs(lower), scale)
     excess = (primal - best) / width if width > 0 else 0.0
+    parts = (lower, best, primal, gap)
+    attained = separating_direction(risk) is None
+    verdict = (
+        _verdict(reading, relative, excess, parts, blame[np.unique(reading.rows)], tol)
+        if attained
+        else _not_attained(reading.scale * primal)
+    )
     return ModelCertificate(
         name=reading.name,
         objective=reading.objective,
@@ -166,15 +174,8 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
         tol=tol,
         complementarity=blame,
         support=None if sets is None else _callers(sets, reading.rows),
-        certified=bool(relative <= tol),
-        verdict=_verdict(
-            reading,
-            relative,
-            excess,
-            (lower, best, primal, gap),
-            blame[np.unique(reading.rows)],
-            tol,
-        ),
+        certified=bool(relative <= tol and attained),
+        verdict=verdict,
     )
 
 
@@ -185,6 +186,15 @@ def _callers(sets: Support, rows: Any) -> Support:
             np.unique(rows[getattr(sets, name)])
             for name in ("support_vectors", "elbow", "left", "right", "undecided")
         )
+    )
+
+
+def _not_attained(primal: float) -> str:
+    """Say that there is nothing to converge to."""
+    return (
+        f"No optimum is attained: a plane separates the classes, rows on it allowed, and without a "
+        f"penalty the loss falls for ever along it (the model is at {primal:.6g}); fit with a "
+        f"finite C."
     )
 
 

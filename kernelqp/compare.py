@@ -19,7 +19,8 @@ import numpy as np
 from kernelqp.check import check_kkt, repaired_point
 from kernelqp.columns import dense
 from kernelqp.compared_result import ComparedResult, aligned, form_of
-from kernelqp.errors import InputError, ParameterError
+from kernelqp.errors import InputError
+from kernelqp.tolerance import check_tol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from kernelqp.solution import Solution
 
 OPTIMAL, WRONG, OPEN = "optimal", "wrong", "open"
+ROUNDING = 1e-12  # of targets: a spread below it says nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +185,7 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
     >>> found.wrong, found.verdict[:51]
     ((1,), 'the values disagree: the dual by CLARABEL is wrong,')
     """
-    _check_tol(tol)
+    check_tol(tol)
     found = tuple(solutions)
     _refuse_strangers(found)
     claimed = [_bounds_of(s.certificate) for s in found]
@@ -203,8 +205,8 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
     values = [s.value for s in found]
     agree = not wrong and max(values) - min(values) <= 2.0 * slack and upper - lower <= 2.0 * slack
     right = [s for k, s in enumerate(found) if k not in wrong and _is_tight(s, tol)]
-    size = _target_size(found[0])
-    intercepts = [np.atleast_1d(s.intercept) for s in right if hasattr(s, "intercept")]
+    centre, size = _origin_and_unit(found[0])
+    intercepts = [np.atleast_1d(s.intercept) - centre for s in right if hasattr(s, "intercept")]
     return Comparison(
         found,
         tol,
@@ -239,13 +241,6 @@ def _common_unit(solutions: Sequence[Solution]) -> float:
 
 
 # --- what is compared -----------------------------------------------------------------------------
-
-
-def _check_tol(tol: Any) -> None:
-    """Raise ParameterError unless tol is a positive finite number."""
-    number = isinstance(tol, int | float | np.number) and not isinstance(tol, bool)
-    if not (number and 0 < tol < math.inf):
-        raise ParameterError(f"tol must be a positive number; got {tol!r}")
 
 
 def _refuse_strangers(found: tuple[Any, ...]) -> None:
@@ -297,15 +292,42 @@ def _is_tight(solution: Solution, tol: float) -> bool:
 
 
 def _multipliers(solutions: Sequence[Solution]) -> list[Vector]:
-    """Return the dual variables α of the results that show them; β where none does."""
-    shown = [s.alpha for s in solutions if hasattr(s, "alpha")]
-    return shown or [s.beta for s in solutions if hasattr(s, "beta")]
+    """Return the dual variables α of the results that show them; β where none does.
+
+    They are those of the rows in use: a row of weight 0 may be there or not.
+    """
+    shown = [_in_use(s, s.alpha) for s in solutions if hasattr(s, "alpha")]
+    return shown or [_in_use(s, s.beta) for s in solutions if hasattr(s, "beta")]
 
 
-def _target_size(solution: Solution) -> float:
-    """Return the root mean square of the targets, 1 for labels: the unit of an intercept."""
+def _in_use(solution: Solution, values: Vector) -> Vector:
+    """Return the entries at the rows in use."""
     data = solution.origin[0].page.data
-    return 1.0 if data is None else float(np.sqrt(np.mean(np.square(data.targets))))
+    return values if data is None else values[data.rows]
+
+
+def _origin_and_unit(solution: Solution) -> tuple[float, float]:
+    """Return what an intercept is measured from, and in which unit.
+
+    That is 0 and the root mean square of the targets, 1 for labels. A free intercept moves with
+    real targets: it is measured from their median, by their spread about it, so that nothing
+    depends on where they lie. Where that is rounding, their size is the only unit there is.
+    """
+    page: Any = solution.origin[0].page
+    if page.data is None:
+        return 0.0, 1.0
+    size = _mean_size(page.data.targets)
+    if page.data.classes is not None or getattr(page, "intercept", "none") != "free":
+        return 0.0, size
+    centre = float(np.median(page.data.targets))
+    spread = _mean_size(page.data.targets - centre)
+    return centre, spread if spread > ROUNDING * size else size
+
+
+def _mean_size(values: Vector) -> float:
+    """Return the root mean square; values of any size."""
+    most = float(np.abs(values).max(initial=0.0))
+    return most * float(np.sqrt(np.mean(np.square(values / most)))) if most > 0 else 0.0
 
 
 def _close(vectors: list[Vector], tol: float, unit: float = 0.0) -> bool:

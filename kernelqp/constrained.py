@@ -30,14 +30,15 @@ from kernelqp.lagrange_bound import (
     pull_of,
 )
 from kernelqp.solution import Infeasible, Solution
-from kernelqp.solve import check_tol
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
+from kernelqp.tolerance import check_tol
 from kernelqp.twin import gain_of, unit_of
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector
     from kernelqp.risk import RegularizedRisk
 
+BESIDE = "primal.problem.constraints in a cvxpy.Problem, solve that and ask check_kkt of it"
 NO_REPRESENTER = "with constraints of your own f is no expansion in multipliers"
 
 
@@ -81,11 +82,13 @@ def _check_page(base: Formulation) -> None:
         )
     if base.risk().offset.price.any():
         raise InputError(
-            "a page with rho or epsilon takes no constraints of your own: put them beside "
-            "primal.problem.constraints in a cvxpy.Problem, solve that and ask check_kkt of it"
+            f"a page with rho or epsilon takes no constraints of your own: put them beside {BESIDE}"
         )
-    if base.risk().offset.basis.shape[1] > 1:
-        raise InputError("constraints of your own need a penalty: use lam > 0")
+    if not base.page.penalised:
+        raise InputError(
+            "constraints of your own need a penalty: use lam > 0, or a finite C; or put them "
+            f"beside {BESIDE}"
+        )
     if "M" in base.variables:
         raise InputError("constraints go on the form 'weights' or 'coefficients', not 'max_margin'")
 
@@ -175,11 +178,7 @@ class ConstrainedFormulation(Formulation):
         """Report the current values with the KKT conditions and the Lagrangian bound."""
         risk, names = self.risk(), {c.id: name for name, c in self.constraints.items()}
         report = check_problem(self.problem, tol, names)
-        candidate = self.base.read(risk)
-        assert candidate.function is not None  # a primal page reads a function
-        beta = np.zeros(risk.n) if candidate.beta is None else candidate.beta
-        theta = np.zeros(0) if candidate.theta is None else candidate.theta
-        point = Point(beta, candidate.function, theta)
+        point = self.point(risk)
         bound = self._bound(risk, point, tol)
         shown, absent = self._attributes(risk, point, report)
         status = Status.LIMIT if at_limit else Status.NOT_CERTIFIED
@@ -196,6 +195,14 @@ class ConstrainedFormulation(Formulation):
             _point=ConstrainedPoint.now(self.problem, point),
             _parameters=self.parameter_values(),
         )
+
+    def point(self, risk: RegularizedRisk) -> Point:
+        """Return the point that the page's values claim, whatever it is worth."""
+        candidate = self.base.read(risk)
+        assert candidate.function is not None  # a primal page reads a function
+        beta = np.zeros(risk.n) if candidate.beta is None else candidate.beta
+        theta = np.zeros(0) if candidate.theta is None else candidate.theta
+        return Point(beta, candidate.function, theta)
 
     def _bound(self, risk: RegularizedRisk, point: Point, tol: float) -> LagrangianBound:
         """Bound the optimum from both sides; constraints are judged in dimensionless variables."""
@@ -217,15 +224,15 @@ class ConstrainedFormulation(Formulation):
 
     def _objective(self, risk: RegularizedRisk, point: Point) -> float:
         """Return the objective: of f and b where the slack is free to follow, else of the page."""
-        if risk.loss.hard or self._binds_slack():
+        if risk.loss.hard or self.binds_slack():
             return float(np.asarray(self.problem.objective.value))
         scale = self.base.page.scale(self.parameter_values())
         return scale * risk.primal_value(point.function, point.theta)
 
-    def _binds_slack(self) -> bool:
-        """Whether a constraint of the user's holds ξ."""
-        xi = self.variables.get("xi")
-        return xi is not None and any(v is xi for c in self.extra.values() for v in c.variables())
+    def binds_slack(self) -> bool:
+        """Whether a constraint of the user's holds a variable of the page beside f and b."""
+        slack = {v.id for name, v in self.variables.items() if name not in ("w", "beta", "b")}
+        return any(v.id in slack for c in self.extra.values() for v in c.variables())
 
     def _attributes(
         self, risk: RegularizedRisk, point: Point, report: KKTReport
@@ -278,17 +285,17 @@ class Scaled:
         return all(v.value is not None for v in self.problem.variables())
 
     def store(self) -> None:
-        """Write values and multipliers to the page; ξ is as large as the margins need."""
+        """Write values and multipliers to the page; slack that is free is as small as can be."""
         self.outer.save_value(self.gain * self.inner.value)
         if self.b is not None and self.free:
             self.b.save_value(np.asarray(self.about.value - self.mean @ self.inner.value))
         pairs = zip(duals(self.page.problem), duals(self.problem), strict=True)
         for variable, dual in pairs:
             variable.save_value(None if dual.value is None else self.unit * np.asarray(dual.value))
-        xi = self.page.variables.get("xi")
-        if xi is not None and not self.page._binds_slack():  # 1 − ξ − y (f + b) <= 0
-            short = xi.value + np.asarray(self.page.base.constraints["margin"].expr.value)
-            xi.save_value(np.maximum(short, 0.0))
+        if not self.page.binds_slack():
+            risk = self.page.risk()
+            for name, value in self.page.page.slack_values(risk, self.page.point(risk)).items():
+                self.page.variables[name].save_value(value)
         settle_status(self.page.problem, self.problem.status)
 
     def load(self) -> None:
@@ -302,10 +309,14 @@ class Scaled:
         settle_status(self.problem, cp.OPTIMAL)
 
     def units(self) -> dict[int, Vector]:
-        """Return the size of the entries of w: what moves f by 1 over the spread of its feature."""
+        """Return the size of the entries of w: what moves f by 1 over the spread of its feature.
+
+        Where no free intercept takes the mean of a feature, that is a part of its spread.
+        """
         if self.outer.name() != "w":
             return {}
-        spread = self.rows.std(axis=0)
+        rows = self.rows[:, : self.outer.size]  # without the constant of a penalised intercept
+        spread = rows.std(axis=0) if self.free else np.sqrt(np.square(rows).mean(axis=0))
         largest = float(spread.max(initial=0.0)) or 1.0
         return {self.inner.id: 1.0 / (self.gain * np.maximum(spread, 1e-8 * largest))}
 

@@ -29,6 +29,7 @@ class EnginePage:
     side: str
     data: None = None
     in_coefficients: bool = False
+    penalised: bool = True
 
     def scatter(self, values: Vector) -> Vector:
         """Return the values: the engine's rows are the caller's."""
@@ -76,6 +77,10 @@ class EnginePage:
             "p": risk.predictions(point.function, point.theta),
         }
         return Written(values, {"prediction": point.beta})
+
+    def slack_values(self, risk: Any, point: Point) -> dict[str, Vector]:  # noqa: ARG002
+        """Return none: the loss is stated as it is."""
+        return {}
 
     def attributes(self, risk: Any, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
         """Return β and, where there are any, the weights and the intercept."""

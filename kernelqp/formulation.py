@@ -61,6 +61,10 @@ class Page(Protocol):
         """Whether a primal page writes f in β even where features are explicit."""
 
     @property
+    def penalised(self) -> bool:
+        """Whether f has a penalty; without one all of it is an offset."""
+
+    @property
     def data(self) -> Data | None:
         """The rows; None for a risk stated without data."""
 
@@ -86,6 +90,9 @@ class Page(Protocol):
 
     def fill(self, risk: Any, point: Point) -> Written:
         """Return the values of every variable and multiplier at a point."""
+
+    def slack_values(self, risk: Any, point: Point) -> dict[str, Vector]:
+        """Return the slack variables at f and b, as small as these allow, by name."""
 
     def attributes(self, risk: Any, point: Point) -> tuple[dict[str, Any], dict[str, str]]:
         """Return what a Solution shows of a point, and why other names are absent."""

@@ -27,6 +27,7 @@ from scipy.sparse import issparse
 from kernelqp.columns import dense
 from kernelqp.errors import SolverFailed
 from kernelqp.kkt.lagrangian import flat, lagrangian
+from kernelqp.losses import Hinge
 from kernelqp.repair import EPS, domain_of, feasible, settle
 from kernelqp.risk import Offset
 from kernelqp.solvers.cvxpy import run
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from kernelqp._types import Matrix, Vector
     from kernelqp.risk import RegularizedRisk
 
+IN_CLOSED_FORM = ("f", "b", "xi")  # slopes in any other variable leave no bound by arithmetic
 BELIEVABLE = 1e9  # times the size of a problem: nobody looks for an answer beyond
 
 
@@ -193,10 +195,12 @@ def lower_bound(
     """Return the bound of a β, clipped and balanced; −inf where the pull leaves none."""
     if pull is None or pull.others > 0 or not np.isfinite(beta).all():
         return -math.inf
+    if any(slope.any() for name, slope in pull.slopes.items() if name not in IN_CLOSED_FORM):
+        return -math.inf
     on_slack = pull.slopes.get("xi", np.zeros(1))
-    if on_slack.any():  # a slope in ξ is a change of its price, where the price is linear
+    if on_slack.any():  # a slope in ξ is a change of its price, where that is linear and the only
         costs = risk.costs + on_slack
-        if not risk.loss.piecewise_linear or risk.loss.hard or (costs <= 0).any():
+        if not isinstance(risk.loss, Hinge) or (costs <= 0).any():
             return -math.inf
         risk = replace(risk, costs=costs)
     a, b = pull.slopes["f"], float(pull.slopes.get("b", np.zeros(1))[0])
@@ -251,22 +255,6 @@ def _length2(risk: RegularizedRisk, beta: Vector, a: Vector, *, in_weights: bool
     if np.linalg.norm(factor @ inner - a) > 1e-9 * np.linalg.norm(a):
         return math.inf
     return float(np.sum((factor.T @ beta - inner) ** 2))
-
-
-def _at_zero(pieces: Sequence[tuple[cp.Expression, Vector]]) -> tuple[float, dict[int, Vector]]:
-    """Return value and, by variable, slopes of an affine Σ m'e at 0; values are put back."""
-    variables = {v.id: v for expression, _ in pieces for v in expression.variables()}
-    before = [(v, v.value) for v in variables.values()]
-    value, slopes = 0.0, {k: np.zeros(v.size) for k, v in variables.items()}
-    for variable, _ in before:
-        variable.save_value(np.zeros(variable.shape))
-    for expression, multiplier in pieces:
-        value += float(multiplier @ flat(expression.value))
-        for variable, jacobian in expression.grad.items():
-            slopes[variable.id] += _slope(jacobian, multiplier)
-    for variable, held in before:
-        variable.save_value(held)
-    return value, slopes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -332,12 +320,20 @@ def _parts(constraint: cp.Constraint) -> int:
 
 
 def refined(rows: Matrix, lam: Vector) -> Vector | None:
-    """Return multipliers of one support with λ'rows = 0, by least squares; None if a sign turns."""
+    """Return multipliers with λ'rows = 0, by least squares; None if none are left.
+
+    Those whose sign turns were too small to know it: they are 0, and the others refined again.
+    """
     support = np.abs(lam) > 1e-7
-    change = scipy.linalg.lstsq(rows[support].T, -lam[support] @ rows[support])[0]
-    better = np.zeros_like(lam)
-    better[support] = lam[support] + change
-    return better if (better * lam >= 0).all() else None
+    while support.any():
+        change = scipy.linalg.lstsq(rows[support].T, -lam[support] @ rows[support])[0]
+        better = np.zeros_like(lam)
+        better[support] = lam[support] + change
+        turned = better * lam < 0
+        if not turned.any():
+            return better
+        support &= ~turned
+    return None
 
 
 def _affine_rows(

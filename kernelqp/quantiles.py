@@ -16,7 +16,7 @@ from kernelqp.non_crossing import JointQuantiles, joint_quantiles
 from kernelqp.progress import Progress
 from kernelqp.repaired import is_precomputed
 from kernelqp.solution import Solution
-from kernelqp.solve import check_tol
+from kernelqp.tolerance import check_tol
 
 if TYPE_CHECKING:
     from kernelqp._types import Matrix

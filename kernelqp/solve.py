@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -26,6 +25,7 @@ from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
 from kernelqp.solvers.native import NATIVE, native, takes
+from kernelqp.tolerance import check_tol
 from kernelqp.twin import Relative, Twin, hardness
 
 if TYPE_CHECKING:
@@ -305,13 +305,6 @@ def build_solution(
     function, theta = risk.from_centred(verdict.function, verdict.theta)
     point = Point(verdict.dual.coefficients, function, theta)
     return Solution.build(formulation, risk, verdict, point, status, solver, seconds)
-
-
-def check_tol(tol: Any) -> None:
-    """Raise ParameterError unless tol is a positive finite number."""
-    number = not isinstance(tol, bool) and isinstance(tol, Real)
-    if not (number and math.isfinite(tol) and tol > 0):
-        raise ParameterError(f"tol must be a positive number; got {tol!r}")
 
 
 def _or_zero(risk: RegularizedRisk, theta: Any) -> Any:

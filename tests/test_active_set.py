@@ -53,10 +53,20 @@ def test_it_ends_at_the_optimum(loss, offset, C):
 
 @pytest.mark.parametrize("seed", range(300))
 def test_random_problems_are_certified_to_1e_9_or_to_rounding(seed):
-    risk, name = random_risk(seed)
+    risk, name = random_risk(seed, prices=PRICES[:-1])
     s = risk.solve(solver="native", tol=1e-9)
     c = s.certificate
     assert c.certified or abs(c.gap) <= known_to(risk, s.beta, c), f"{name}: {c}"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_where_no_figures_are_left_the_answer_says_so(seed):
+    """At C = 1e12 a prediction's last figure is worth 1e-4."""
+    risk, name = random_risk(seed, prices=PRICES[-1:])
+    s = risk.solve(solver="native", tol=1e-6)
+    c = s.certificate
+    assert c.primal_value - c.dual_value >= -known_to(risk, s.beta, c), name
+    assert (s.status is kq.Status.CERTIFIED) == (c.relative_gap <= 1e-6), name
 
 
 @pytest.mark.slow

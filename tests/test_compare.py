@@ -279,6 +279,86 @@ def test_the_table_leaves_the_pages_as_they_were(overlapping):
     np.testing.assert_array_equal(page.variables["alpha"].value, before)
 
 
+# --- rows of weight 0, and targets far from 0 -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        kq.SoftMarginSVM(),
+        RBF,
+        kq.SupportVectorRegression(kernel="rbf"),
+        kq.RegularizedLeastSquares(),
+        kq.NuSVM(nu=0.3),
+        kq.NuSVR(nu=0.3),
+    ],
+    ids=["svm", "rbf", "svr", "ridge", "nu-svm", "nu-svr"],
+)
+def test_a_row_of_weight_0_may_be_there_or_not(overlapping, method):
+    X, y = overlapping
+    weights = np.ones(60)
+    weights[[0, 3]] = 0.0
+    rest = np.delete(X, [0, 3], axis=0), np.delete(y, [0, 3])
+    with_row, without = method.solve(X, y, weights), method.solve(*rest)
+    for pair in ([with_row, without], [without, with_row]):
+        found = kq.compare(pair)
+        assert found.agree
+        assert found.same_multipliers
+        assert len(found.results) == 2
+
+
+def test_multipliers_that_differ_are_seen_beside_a_row_of_weight_0():
+    one = written_dual([0.5, 0.0, 0.5])
+    padded = kq.SoftMarginSVM(C=10).dual([[7.0], *TWICE], [1, *LABELS], [0.0, 1.0, 1.0, 1.0])
+    padded.solve()
+    padded.variables["alpha"].value = [0.0, 0.5, 0.5]
+    found = kq.compare([one, padded.solution()])
+    assert found.agree
+    assert not found.same_multipliers
+
+
+@pytest.mark.parametrize("units", [0.0, 1.0, -1e3, 1e6, 1e8])  # beyond, no result is certified
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_an_interval_of_intercepts_is_seen_wherever_the_targets_lie(units, unit):
+    far = units * unit
+    X, y = np.zeros((4, 1)), far + unit * np.array([0.0, 0.0, 1.0, 1.0])
+    m = kq.QuantileRegression(C=1)
+    found = kq.compare([m.dual(X, y).solve(), m.primal(X, y).solve()])
+    assert found.agree
+    low, high = found.intercept_interval
+    assert (low - far, high - far) == pytest.approx((0.0, unit), abs=1e-6 * unit + 1e-15 * abs(far))
+    ends = []
+    for b in (low, high):
+        page = m.primal(X, y)
+        page.solve()
+        r = y - b
+        for name, value in {"b": b, "xi": np.maximum(r, 0), "xi_star": np.maximum(-r, 0)}.items():
+            page.variables[name].save_value(np.asarray(value))
+        ends.append(page.solution())
+    assert kq.compare(ends).agree
+    assert not kq.compare(ends).same_intercept
+
+
+@pytest.mark.parametrize("far", [0.0, 1e6])
+def test_an_intercept_that_is_unique_is_so_wherever_rows_and_targets_lie(far, overlapping):
+    X = overlapping[0] + far
+    y = far + overlapping[0] @ [1.0, -1.0, 0.5] + 0.1 * overlapping[1]
+    m = kq.RegularizedLeastSquares()
+    found = kq.compare([m.dual(X, y).solve(), m.primal(X, y).solve(solver="CLARABEL")])
+    assert found.agree
+    assert found.same_intercept
+    assert found.intercept_interval is None
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 1e6])
+def test_targets_that_are_all_equal_have_one_intercept(value):
+    X, y = np.arange(4.0)[:, None], np.full(4, value)
+    m = kq.QuantileRegression(C=1)
+    found = kq.compare([m.dual(X, y).solve(), m.primal(X, y).solve()])
+    assert found.agree
+    assert found.same_intercept
+
+
 # --- what is no comparison ------------------------------------------------------------------------
 
 

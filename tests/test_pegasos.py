@@ -204,6 +204,35 @@ def test_a_recorded_sequence_gives_the_run_again():
     np.testing.assert_allclose(batched.beta, again.beta, rtol=1e-14)
 
 
+def test_batches_of_unequal_size_keep_every_epoch_in_the_box():
+    """B/n a row where batch does not divide n: 1/rows of each would leave the box of the dual."""
+    X10, y10 = X[:10], np.resize([1, -1], 10)
+    m = method(batch=3, epochs=1, lam=1e3)  # f stays small: every row violates
+    trace = m.run(X10, y10)
+    sizes = np.bincount(trace.steps)[1:]
+    assert sizes.tolist() == [3, 3, 2, 2]
+    assert trace.acted.all()
+    np.testing.assert_allclose(m.lam * y10 * trace.beta, 1 / 10, rtol=1e-12)  # s/S: the upper bound
+    first = trace.indices[:3]
+    path = m.run(X10, y10, record=True).weights_by_step
+    w = (y10[first] @ X10[first]) * (4 / 10) / m.lam  # B/n, not 1/3
+    np.testing.assert_allclose(path[0], w, rtol=1e-12)
+    mean_of_each = np.repeat(1 / sizes, sizes) / 4  # what means over the rows would add up to
+    assert mean_of_each.max() > 1 / 10
+    for epochs in (2, 7):
+        alpha = y10 * method(batch=3, epochs=epochs, lam=0.05).run(X10, y10).beta
+        assert (0.05 * alpha <= 1 / 10 * (1 + 1e-15)).all()
+
+
+def test_given_batches_step_by_the_mean_of_their_rows():
+    X10, y10, m = X[:10], np.resize([1, -1], 10), method()
+    given = m.run(X10, y10, indices=[[0, 1, 2]]).weights
+    np.testing.assert_allclose(given, (y10[:3] @ X10[:3]) / 3 / m.lam, rtol=1e-12)
+    epoch = method(batch=5, epochs=2).run(X10, y10)  # 5 divides 10: the same B
+    again = m.run(X10, y10, indices=epoch.indices.reshape(-1, 5))
+    np.testing.assert_allclose(again.beta, epoch.beta, rtol=1e-14)
+
+
 def test_a_row_may_come_twice_in_a_batch():
     trace = method().run(X, Y, indices=[[0, 0], [1, 3], [1, 1]])
     assert trace.counts[0] == 2

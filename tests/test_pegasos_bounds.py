@@ -231,4 +231,7 @@ def test_real_data(load, lam):
     solution, best = m.solve(features, labels), optimum(m, data=(features, labels))
     assert solution.certificate.dual_value <= best * (1 + 1e-9)
     assert best * (1 - 1e-9) <= solution.value <= 1.1 * best
-    assert kq.compare([solution, m.solve(features, labels, solver="CLARABEL")]) is not None
+    found = kq.compare([solution, m.solve(features, labels, solver="CLARABEL")])
+    assert found.judgement(1) != "wrong"
+    assert found.upper == pytest.approx(best, rel=1e-6)
+    assert (0 in found.wrong) == (solution.value > found.upper * (1 + 1e-6))

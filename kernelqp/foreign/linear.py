@@ -16,7 +16,7 @@ from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.class_weight import compute_class_weight
 
 from kernelqp.certificate import Candidate
-from kernelqp.columns import side_by_side
+from kernelqp.columns import dense, side_by_side
 from kernelqp.foreign.reading import Reading, Rows, fitted, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
@@ -67,6 +67,38 @@ def linear_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
     function, theta = risk.to_centred(risk.function(weights=weights), theta)
     candidate = Candidate(function=function, theta=theta)
     return Reading(name, objective, risk, candidate, scale, rows.index, remedies)
+
+
+def unpenalised_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the problem
+    model: Any,
+    name: str,
+    objective: str,
+    rows: Rows,
+    targets: Vector,
+    costs: Vector,
+    loss: Loss,
+    w: Vector,
+    b: float,
+    remedies: tuple[str, ...],
+) -> Reading:
+    """Return the reading of f(x) = w'x + b without a penalty: all of f is an offset.
+
+    Raises
+    ------
+    UnreadableModel
+        If the offset cannot say what the model predicts, to the figures that count.
+    """
+    X, n = dense(rows.X), int(rows.X.shape[0])
+    columns = np.column_stack([np.ones(n), X - X.mean(axis=0)]) if model.fit_intercept else X
+    offset = Offset.spanned(columns, constant=bool(model.fit_intercept))
+    risk = RegularizedRisk(Gram.from_factor(np.zeros((n, 1))), targets, costs, loss, offset)
+    p = X @ w + b
+    theta = offset.basis.T @ p / n
+    if np.abs(offset.basis @ theta - p).max() > 1e-7 * np.abs(p).max():
+        raise refuse(model, "its predictions are lost to rounding in features of such sizes")
+    function, theta = risk.to_centred(risk.function(weights=np.zeros(1)), theta)
+    candidate = Candidate(function=function, theta=theta)
+    return Reading(name, objective, risk, candidate, 1.0, rows.index, remedies)
 
 
 def class_factors(model: Any, labels: Indices, weights: Vector | None) -> Vector:
@@ -124,7 +156,7 @@ def classifier_readings(  # noqa: PLR0913, PLR0917  # every argument is a part o
     objective: str,
     scale: float = 1.0,
 ) -> list[Reading]:
-    """Return one reading for each row of ``coef_``."""
+    """Return one reading for each row of ``coef_``; at an infinite price there is no penalty."""
     coefficients = np.atleast_2d(fitted(model, "coef_"))
     rows = Rows.read(model, X, sample_weight, keep_sparse=True)
     labels = rows.labels(model, y)
@@ -134,6 +166,22 @@ def classifier_readings(  # noqa: PLR0913, PLR0917  # every argument is a part o
     else:
         factors = class_factors(model, labels, rows.weights)
     b = np.broadcast_to(np.ravel(model.intercept_), (len(coefficients),))
+    if np.isinf(price):
+        return [
+            unpenalised_reading(
+                model,
+                type(model).__name__ + name,
+                objective,
+                rows,
+                signs,
+                rows.weights * own,
+                loss,
+                np.asarray(coefficients[k], dtype=np.float64),
+                float(b[k]),
+                LIBLINEAR,
+            )
+            for k, (name, signs, own) in enumerate(one_against_rest(model, labels, factors))
+        ]
     return [
         linear_reading(
             type(model).__name__ + name,
@@ -169,23 +217,28 @@ def read_linear_svc(model: LinearSVC, X: Any, y: Any, sample_weight: Any) -> lis
 
 @read.register(LogisticRegression)
 def read_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
-    """LogisticRegression, l2: 1/2 ‖w‖² + C Σ s log(1 + e^−z); liblinear penalises b."""
+    """LogisticRegression, l2: 1/2 ‖w‖² + C Σ s log(1 + e^−z); liblinear penalises b.
+
+    Without a penalty, or at C = inf, it is Σ s log(1 + e^−z) alone, and b is free of any price.
+    """
     fitted(model, "coef_")
     if isinstance(model, LogisticRegressionCV):
         raise refuse(model, "it chose C itself; certify a LogisticRegression refitted at that C")
-    if getattr(model, "penalty", "deprecated") not in ("l2", "deprecated") or model.l1_ratio:
+    penalty = getattr(model, "penalty", "deprecated")
+    C = float("inf") if penalty is None else float(model.C)
+    if np.isfinite(C) and (penalty not in ("l2", "deprecated") or model.l1_ratio):
         raise refuse(model, "its penalty is not l2")
-    if not np.isfinite(model.C):
-        raise refuse(model, "C is infinite: without a penalty there is no kernel machine")
     if len(model.classes_) > 2 and model.solver != "liblinear":
         raise refuse(
             model, "the multinomial loss is one problem over all classes; fit one against the rest"
         )
     t = liblinear_intercept(model) if model.solver == "liblinear" else "free"
     t = t if model.fit_intercept else "none"
-    penalty = "" if isinstance(t, str) else f" + 1/2 (b/{t:g})^2"
-    objective = f"1/2 |w|^2{penalty} + {model.C:g} sum log(1 + exp(-y (w'x + b)))"
-    return classifier_readings(model, X, y, sample_weight, Logistic(), float(model.C), t, objective)
+    words, penalty = "sum log(1 + exp(-y (w'x + b)))", ""
+    if not isinstance(t, str):
+        penalty = f" + 1/2 (b/{t:g})^2"
+    objective = words if np.isinf(C) else f"1/2 |w|^2{penalty} + {C:g} {words}"
+    return classifier_readings(model, X, y, sample_weight, Logistic(), C, t, objective)
 
 
 @read.register(SGDClassifier)
@@ -282,28 +335,20 @@ def read_quantile(model: QuantileRegressor, X: Any, y: Any, sample_weight: Any) 
         raise refuse(
             model, "its penalty is the l1 norm; only alpha=0, plain quantile regression, can be"
         )
-    columns = rows.X
-    if model.fit_intercept:
-        columns = np.column_stack([np.ones(len(rows.X)), rows.X - rows.X.mean(axis=0)])
-    offset = Offset.spanned(columns, constant=bool(model.fit_intercept))
-    p = rows.X @ w + float(model.intercept_)
-    tau, n = float(model.quantile), len(rows.X)
-    risk = RegularizedRisk(
-        Gram.from_factor(np.zeros((n, 1))),
-        rows.targets(y),
-        rows.weights / rows.weights.sum(),
-        Pinball(tau),
-        offset,
-    )
-    theta = offset.basis.T @ p / n
-    if np.abs(offset.basis @ theta - p).max() > 1e-7 * np.abs(p).max():
-        raise refuse(model, "its predictions are lost to rounding in features of such sizes")
-    function, theta = risk.to_centred(risk.function(weights=np.zeros(1)), theta)
-    candidate = Candidate(function=function, theta=theta)
+    tau = float(model.quantile)
     mean = "1/n sum" if sample_weight is None else "1/sum(s) sum s"
     objective = f"{mean} {tau:g} max(0, y - w'x - b) + {1 - tau:g} max(0, w'x + b - y)"
     return [
-        Reading(
-            "QuantileRegressor", objective, risk, candidate, 1.0, rows.index, ("solver='highs'",)
+        unpenalised_reading(
+            model,
+            "QuantileRegressor",
+            objective,
+            rows,
+            rows.targets(y),
+            rows.weights / rows.weights.sum(),
+            Pinball(tau),
+            w,
+            float(model.intercept_),
+            ("solver='highs'",),
         )
     ]

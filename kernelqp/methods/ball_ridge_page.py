@@ -114,12 +114,7 @@ class BallRidgePage(KernelPage):
             balance = flat(multipliers.get("balance"))
             return Candidate(beta=given(values["alpha"]), theta=balance if free else None)
         b = flat(values.get("b"))
-        if self.form == "coefficients":
-            function = risk.risk.function(beta=given(values["beta"]))
-        else:
-            w = given(values["w"])
-            penalized = self.intercept == "penalized" and b is not None
-            function = risk.risk.function(weights=np.r_[w, b] if penalized else w)
+        function = self.function_of(risk.risk, values)
         theta = b if free else None
         found = np.zeros(0) if theta is None else theta
         beta = risk.risk.costs * (self.data.targets - risk.risk.predictions(function, found))

@@ -107,6 +107,6 @@ class HardMarginForms:
         constraints = {"lower": alpha >= 0}
         if self.intercept == "free":
             constraints["balance"] = page.data.targets @ alpha == 0
-        objective = cp.Maximize(cp.sum(alpha) - 0.5 * page.dual_norm2(alpha))
+        objective = cp.Maximize(cp.sum(alpha) - 0.5 * page.dual_norm2(page.signed(alpha)))
         problem = cp.Problem(objective, list(constraints.values()))
         return Formulation(Program(problem, {"alpha": alpha}, constraints, {}), page)

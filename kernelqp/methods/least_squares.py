@@ -22,7 +22,7 @@ from kernelqp.description import (
     total,
 )
 from kernelqp.errors import ParameterError
-from kernelqp.fenchel import Program, square_norm
+from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation
 from kernelqp.kernels import Linear, resolve
 from kernelqp.losses import HalfSquared
@@ -219,9 +219,7 @@ class RegularizedLeastSquares(Method):
         page = LeastSquaresPage.read_data(self, X, y, sample_weight, "dual")
         lam = cp.Parameter(nonneg=True, value=self.lam, name="lam")
         alpha = cp.Variable(page.n, name="alpha")
-        norm2 = square_norm(page.gram, alpha)
-        if self.intercept == "penalized":
-            norm2 = norm2 + cp.square(cp.sum(alpha))
+        norm2 = page.dual_norm2(alpha)
         share = cp.multiply(1.0 / np.sqrt(page.data.weights), lam * alpha)  # λ²α²/s, affine in λ
         gain = lam * (page.data.targets @ alpha) - 0.5 * lam * norm2 - 0.5 * cp.sum_squares(share)
         constraints = {"balance": cp.sum(alpha) == 0} if self.intercept == "free" else {}

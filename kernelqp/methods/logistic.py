@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from kernelqp.methods.base import (
     dual_margin_norm2,
     meanings,
     one_of,
-    positive,
+    positive_or_inf,
     row,
     scalar,
     stated_form,
@@ -105,7 +104,7 @@ class LogisticRegression(Method):
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__
-        set_(self, "C", price(self.C))
+        set_(self, "C", positive_or_inf("C", self.C))
         one_of("intercept", self.intercept, INTERCEPTS)
         set_(self, "kernel", resolve(self.kernel))
         if isinstance(self.class_weight, Mapping):
@@ -216,18 +215,11 @@ class LogisticRegression(Method):
         C = cp.Parameter(nonneg=True, value=self.C, name="C")
         alpha, most = cp.Variable(page.n, name="alpha"), C * page.data.weights
         entropy = cp.sum(cp.rel_entr(alpha, most) + cp.rel_entr(most - alpha, most))
-        gain = -entropy - 0.5 * page.dual_norm2(alpha)
+        gain = -entropy - 0.5 * page.dual_norm2(page.signed(alpha))
         free = self.intercept == "free"
         constraints = {"balance": page.data.targets @ alpha == 0} if free else {}
         problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
         return Formulation(Program(problem, {"alpha": alpha}, constraints, {"C": C}), page)
-
-
-def price(C: Any) -> float:
-    """Return C > 0, which may be infinite; ParameterError for anything else."""
-    if isinstance(C, numbers.Real) and float(C) == math.inf:
-        return math.inf
-    return positive("C", C)
 
 
 def logistic_loss(page: KernelPage, values: cp.Expression) -> cp.Expression:

@@ -67,6 +67,10 @@ class LogisticPage(MarginPage):
             multipliers["intercept"] = point.beta.sum() - variables["b"]
         return Written(variables, multipliers)
 
+    def slack_values(self, risk: RegularizedRisk, point: Point) -> dict[str, Vector]:  # noqa: ARG002
+        """Return none: the loss is stated as it is."""
+        return {}
+
     def attributes(
         self, risk: RegularizedRisk, point: Point
     ) -> tuple[dict[str, Any], dict[str, str]]:

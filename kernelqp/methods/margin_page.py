@@ -14,12 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
-import cvxpy as cp
 import numpy as np
 
 from kernelqp.certificate import Candidate
 from kernelqp.data import classification_data, decode
-from kernelqp.fenchel import square_norm
 from kernelqp.formulation import Point, Written
 from kernelqp.losses import HardMargin, Hinge, Loss, PowerHinge, SquaredHinge
 from kernelqp.methods.base import positive
@@ -80,14 +78,6 @@ class MarginPage(KernelPage):
             self.engine_gram, self.data.targets, costs, loss_of(self.power), self.offset
         )
 
-    # --- the page in cvxpy -----------------------------------------------------------------
-
-    def dual_norm2(self, alpha: cp.Variable) -> cp.Expression:
-        """Return Σ_ij α_i α_j y_i y_j k(x_i, x_j), with (y'α)² where the intercept is penalised."""
-        signed = cp.multiply(self.data.targets, alpha)
-        norm2 = square_norm(self.gram, signed)
-        return norm2 + cp.square(cp.sum(signed)) if self.intercept == "penalized" else norm2
-
     # --- the map -----------------------------------------------------------------------------
 
     def read(
@@ -100,12 +90,7 @@ class MarginPage(KernelPage):
             signed = y * given(values["alpha"])
             return Candidate(beta=signed, theta=balance if self.intercept == "free" else None)
         b = flat(values.get("b"))
-        if self.form == "weights":
-            w = given(values["w"])
-            penalized = self.intercept == "penalized" and b is not None
-            function = risk.function(weights=np.r_[w, b] if penalized else w)
-        else:
-            function = risk.function(beta=given(values["beta"]))
+        function = self.function_of(risk, values)
         margin = flat(multipliers.get("margin"))
         beta = None if margin is None else y * margin
         theta = b if self.intercept == "free" else None
@@ -125,14 +110,20 @@ class MarginPage(KernelPage):
             return Written({"alpha": alpha}, self._dual_multipliers(risk, alpha, z, point))
         if self.unit_norm:
             return self._fill_unit_norm(alpha, z, point)
-        slack = np.maximum(0.0, 1.0 - z)
-        variables = self.machine_values(point) | {"xi": slack}
+        variables = self.machine_values(point) | self.slack_values(risk, point)
         multipliers: dict[str, Any] = {"margin": alpha}
         if self.power is not None:  # for q > 1 the price of ξ alone keeps it >= 0
             multipliers["slack"] = risk.costs - alpha if self.power == 1 else np.zeros_like(alpha)
         if self.intercept == "penalized" and self.form == "coefficients":
             multipliers["intercept"] = point.beta.sum() - variables["b"]
         return Written(variables, multipliers)
+
+    def slack_values(self, risk: RegularizedRisk, point: Point) -> dict[str, Vector]:
+        """Return ξ = max(0, 1 − z); a hard margin has none."""
+        if self.power is None:
+            return {}
+        z = self.data.targets * risk.predictions(point.function, point.theta)
+        return {"xi": np.maximum(0.0, 1.0 - z)}
 
     def _fill_unit_norm(self, alpha: Vector, z: Vector, point: Point) -> Written:
         """Return f/‖f‖, M = min z/‖f‖, and the multipliers: margin α/Σα, norm ‖f‖/Σα."""

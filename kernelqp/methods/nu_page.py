@@ -14,16 +14,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import cvxpy as cp
 import numpy as np
 
 from kernelqp.certificate import Candidate
 from kernelqp.data import classification_data, decode, read_features, regression_data
 from kernelqp.errors import ParameterError
-from kernelqp.fenchel import square_norm
 from kernelqp.formulation import Point, Written
 from kernelqp.methods.base import positive
-from kernelqp.methods.page import KernelPage, flat, given
+from kernelqp.methods.page import KernelPage, bound_multipliers, flat, given
 from kernelqp.nu_risks import (
     LIMIT,
     largest_nu,
@@ -105,14 +103,6 @@ class NuPage(KernelPage):
             self.engine_gram, self.data.targets, self.data.weights, nu, free=self.free
         )
 
-    # --- the page in cvxpy -----------------------------------------------------------------
-
-    def dual_norm2(self, alpha: cp.Variable) -> cp.Expression:
-        """Return Σ_ij α_i α_j y_i y_j k(x_i, x_j), with (y'α)² where the intercept is penalised."""
-        signed = cp.multiply(self.signs, alpha)
-        norm2 = square_norm(self.gram, signed)
-        return norm2 + cp.square(cp.sum(signed)) if self.intercept == "penalized" else norm2
-
     # --- the map -----------------------------------------------------------------------------
 
     def b(self, point: Point) -> float:
@@ -135,11 +125,7 @@ class NuPage(KernelPage):
             theta = offsets(b, -float(total[0]), free=free) if known and total is not None else None
             return Candidate(beta=y * given(values["alpha"]), theta=theta)
         b = float(given(values["b"])[0]) if "b" in values else 0.0
-        if self.form == "weights":
-            w = given(values["w"])
-            function = risk.function(weights=np.r_[w, b] if self.intercept == "penalized" else w)
-        else:
-            function = risk.function(beta=given(values["beta"]))
+        function = self.function_of(risk, values)
         margin = flat(multipliers.get("margin"))
         theta = offsets(b, float(given(values["rho"])[0]), free=free)
         return Candidate(
@@ -165,10 +151,8 @@ class NuPage(KernelPage):
         self, risk: RegularizedRisk, alpha: Vector, z: Vector, point: Point
     ) -> dict[str, Any]:
         """Return the multipliers of a point; one that its own slack outweighs is 0."""
-        unit = margin_unit(risk.centred)
-        lower, upper = np.maximum(z, 0.0), np.maximum(-z, 0.0)
-        lower[alpha * unit > lower] = 0.0
-        upper[(risk.costs - alpha) * unit > upper] = 0.0
+        ends = (np.zeros_like(alpha), risk.costs)
+        lower, upper = bound_multipliers(alpha, *ends, -z, margin_unit(risk.centred))
         found: dict[str, Any] = {"lower": lower, "upper": upper, "sum": -self.rho(point)}
         return found | ({"balance": self.b(point)} if self.free else {})
 

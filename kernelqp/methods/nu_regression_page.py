@@ -18,16 +18,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import cvxpy as cp
 import numpy as np
 
 from kernelqp.certificate import Candidate
 from kernelqp.data import regression_data
-from kernelqp.fenchel import square_norm
 from kernelqp.formulation import Point, Written
 from kernelqp.methods.base import positive
 from kernelqp.methods.nu_page import FORMS, TOGETHER, share
-from kernelqp.methods.page import KernelPage, flat, given
+from kernelqp.methods.page import KernelPage, bound_multipliers, flat, given
 from kernelqp.methods.regression_page import ABSENT
 from kernelqp.nu_risks import (
     folded,
@@ -89,13 +87,6 @@ class NuRegressionPage(KernelPage):
             free=self.free,
         )
 
-    # --- the page in cvxpy -----------------------------------------------------------------
-
-    def dual_norm2(self, beta: cp.Expression) -> cp.Expression:
-        """Return Σ_ij β_i β_j k(x_i, x_j), with (Σ β)² where the intercept is penalised."""
-        norm2 = square_norm(self.gram, beta)
-        return norm2 + cp.square(cp.sum(beta)) if self.intercept == "penalized" else norm2
-
     # --- the map -----------------------------------------------------------------------------
 
     def once(self, point: Point) -> Point:
@@ -135,12 +126,10 @@ class NuRegressionPage(KernelPage):
             beta = np.r_[given(values["alpha"]), -given(values["alpha_star"])]
             return Candidate(beta=beta, theta=theta)
         b = float(given(values["b"])[0]) if "b" in values else 0.0
-        if self.form == "weights":
-            w = given(values["w"])
-            function = risk.function(weights=np.r_[w, b] if self.intercept == "penalized" else w)
-        else:  # of β on either copy of a row f sees the sum
+        if self.form == "coefficients":  # of β on either copy of a row f sees the sum
             half = 0.5 * given(values["beta"])
-            function = risk.function(beta=np.r_[half, half])
+            values = {**values, "beta": np.r_[half, half]}
+        function = self.function_of(risk, values)
         theta = offsets(b - self.shift, -float(given(values["epsilon"])[0]), free=free)
         above, below = flat(multipliers.get("above")), flat(multipliers.get("below"))
         known = above is not None and below is not None
@@ -184,9 +173,8 @@ class NuRegressionPage(KernelPage):
         found: dict[str, Any] = {"sum": epsilon}
         for star, side in (("", r), ("_star", -r)):
             spent = values[f"alpha{star}"]
-            lower, upper = np.maximum(epsilon - side, 0.0), np.maximum(side - epsilon, 0.0)
-            lower[spent * unit > lower] = 0.0
-            upper[(costs - spent) * unit > upper] = 0.0
+            ends = (np.zeros_like(spent), costs)
+            lower, upper = bound_multipliers(spent, *ends, side - epsilon, unit)
             found |= {f"lower{star}": lower, f"upper{star}": upper}
         return found | ({"balance": self.b(point)} if self.free else {})
 

@@ -185,5 +185,7 @@ class NuSVM(Method):
         if self.intercept == "free":
             constraints["balance"] = page.signs @ alpha == 0
         constraints["sum"] = cp.sum(alpha) == nu
-        problem = cp.Problem(cp.Maximize(-0.5 * page.dual_norm2(alpha)), list(constraints.values()))
+        problem = cp.Problem(
+            cp.Maximize(-0.5 * page.dual_norm2(page.signed(alpha))), list(constraints.values())
+        )
         return Formulation(Program(problem, {"alpha": alpha}, constraints, {"nu": nu}), page)

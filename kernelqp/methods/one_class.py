@@ -177,7 +177,7 @@ class OneClassSVM(Method):
             "upper": alpha <= inverse * page.costs,
             "sum": cp.sum(alpha) == 1,
         }
-        gain = cp.Maximize(-0.5 * page.dual_norm2(alpha))
+        gain = cp.Maximize(-0.5 * page.dual_norm2(page.signed(alpha)))
         problem = cp.Problem(gain, list(constraints.values()))
         return Formulation(Program(problem, {"alpha": alpha}, constraints, {"nu": nu}), page)
 

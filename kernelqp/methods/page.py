@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import cvxpy as cp
 import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kernelqp._types import Indices, Vector
     from kernelqp.formulation import Point
     from kernelqp.kernels import Kernel
+    from kernelqp.risk import Function, RegularizedRisk
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,7 @@ class KernelPage:
     kernel: Kernel
     gram: Gram
     form: str
+    penalised: ClassVar[bool] = True
 
     @classmethod
     def read_rows(
@@ -135,6 +137,18 @@ class KernelPage:
                 extra["intercept"] = b == cp.sum(f)
         return variables, norm2, values, extra
 
+    def dual_norm2(self, beta: cp.Expression) -> cp.Expression:
+        """Return ‖f_β‖² = Σ_ij β_i β_j k(x_i, x_j), with (Σ β)² where the intercept is penalised.
+
+        β are the coefficients of f: of a margin method y α, as :meth:`signed` writes them.
+        """
+        norm2 = square_norm(self.gram, beta)
+        return norm2 + cp.square(cp.sum(beta)) if self.intercept == "penalized" else norm2
+
+    def signed(self, alpha: cp.Expression) -> cp.Expression:
+        """Return y α, the coefficients of f that the dual variables of a margin method give."""
+        return cp.multiply(self.data.targets, alpha)
+
     def norm(self, variables: Mapping[str, cp.Variable]) -> cp.Expression:
         """Return ‖f‖, with b in it where penalised."""
         factor = constant(self.gram.thin_factor().T)
@@ -142,6 +156,19 @@ class KernelPage:
         return cp.norm(cp.hstack([f, variables["b"]]) if self.intercept == "penalized" else f)
 
     # --- the map -----------------------------------------------------------------------------
+
+    def function_of(self, risk: RegularizedRisk, values: Mapping[str, Any]) -> Function:
+        """Return the f that w, or β, says; a penalised b is the weight of the constant."""
+        if "w" not in values:
+            return risk.function(beta=given(values["beta"]))
+        w = given(values["w"])
+        if self.intercept == "penalized":
+            w = np.r_[w, given(values["b"])]
+        return risk.function(weights=w)
+
+    def slack_values(self, risk: Any, point: Point) -> dict[str, Vector]:  # noqa: ARG002
+        """Return the slack variables at f and b, as small as these allow, by name: here none."""
+        return {}
 
     def scatter(self, values: Vector) -> Vector:
         """Put one value per row of the engine at the caller's rows."""

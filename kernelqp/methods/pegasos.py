@@ -64,9 +64,13 @@ class Pegasos(Method):
 
         f ← (1 − 1/t) f + 1/(λ t) Σ B s_i/S y_i k(x_i, ·)     over its rows with y_i f(x_i) < 1
 
-    with B the number of batches in an epoch; an epoch visits every row once in an order drawn anew.
-    With weights 1, B s_i/S is 1/batch. ``primal`` and ``dual`` are the exact problem for any
-    solver, which ``solve`` takes as soon as a solver or a form is named.
+    with B = ⌈n/batch⌉ the number of batches in an epoch, n the rows whose weight is not 0; an epoch
+    visits every row once in an order drawn anew. With weights 1, B s_i/S is B/n: 1/batch, the mean
+    over the rows of the step, where batch divides n. Where it does not, the batches differ by one
+    row and B/n is the same for all of them: so every row counts the same in an epoch, and after
+    whole epochs λ α_i = s_i/S · (violations of i)/epochs is in the box of the dual. ``primal`` and
+    ``dual`` are the exact problem for any solver, which ``solve`` takes as soon as a solver or a
+    form is named.
 
     Parameters
     ----------
@@ -243,7 +247,7 @@ class Pegasos(Method):
         lam = cp.Parameter(nonneg=True, value=self.lam, name="lam")
         alpha = cp.Variable(page.n, name="alpha")
         constraints = {"lower": alpha >= 0, "upper": lam * alpha <= page.shares}
-        gain = lam * cp.sum(alpha) - 0.5 * lam * page.dual_norm2(alpha)
+        gain = lam * cp.sum(alpha) - 0.5 * lam * page.dual_norm2(page.signed(alpha))
         problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
         return Formulation(Program(problem, {"alpha": alpha}, constraints, {"lam": lam}), page)
 
@@ -297,7 +301,8 @@ class Pegasos(Method):
             As for :meth:`solve`.
         indices : integers, shape (T,) or (T, k), optional
             The row, or the k rows, of every step; they take the place of ``epochs``, ``batch`` and
-            ``seed``. B is n/k then.
+            ``seed``. There are no epochs then and B is n/k, so that B s_i/S is 1/k at weights 1:
+            the B of ``batch=k`` where k divides n, less than its ⌈n/k⌉ where it does not.
         form : str
             "weights" (explicit features), "counts" (any kernel), or "auto", weights where possible.
         record : bool

@@ -83,12 +83,7 @@ class LeastSquaresPage(KernelPage):
             theta = balance / lam if free and balance is not None else None
             return Candidate(beta=given(values["alpha"]), theta=theta)
         b = flat(values.get("b"))
-        if self.form == "coefficients":
-            function = risk.function(beta=given(values["beta"]))
-        else:
-            w = given(values["w"])
-            penalized = self.intercept == "penalized" and b is not None
-            function = risk.function(weights=np.r_[w, b] if penalized else w)
+        function = self.function_of(risk, values)
         theta = b if free else None
         found = np.zeros(0) if theta is None else theta
         beta = risk.costs * (self.data.targets - risk.predictions(function, found))

@@ -17,7 +17,7 @@ import numpy as np
 from kernelqp.certificate import Candidate
 from kernelqp.data import regression_data
 from kernelqp.errors import ParameterError
-from kernelqp.fenchel import Program, square_norm
+from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation, Point, Written
 from kernelqp.methods.base import positive
 from kernelqp.methods.page import KernelPage, bound_multipliers, flat, given
@@ -61,12 +61,7 @@ class ResidualPage(KernelPage):
             balance = flat(multipliers.get("balance"))
             return Candidate(beta=beta, theta=balance if self.intercept == "free" else None)
         b = flat(values.get("b"))
-        if self.form == "coefficients":
-            function = risk.function(beta=given(values["beta"]))
-        else:
-            w = given(values["w"])
-            penalized = self.intercept == "penalized" and b is not None
-            function = risk.function(weights=np.r_[w, b] if penalized else w)
+        function = self.function_of(risk, values)
         claimed = self.slacks.claimed(multipliers)
         return Candidate(claimed, function, b if self.intercept == "free" else None)
 
@@ -75,12 +70,16 @@ class ResidualPage(KernelPage):
         assert self.slacks is not None
         if self.form == "dual":
             return self._fill_dual(risk, replace(point, function=risk.function(point.beta)))
-        r = self.data.targets - risk.predictions(point.function, point.theta)
-        variables = self.machine_values(point) | self.slacks.values(r)
+        variables = self.machine_values(point) | self.slack_values(risk, point)
         multipliers: dict[str, Any] = self.slacks.multipliers(risk.costs, point.beta)
         if self.intercept == "penalized" and self.form == "coefficients":
             multipliers["intercept"] = point.beta.sum() - variables["b"]
         return Written(variables, multipliers)
+
+    def slack_values(self, risk: RegularizedRisk, point: Point) -> dict[str, Vector]:
+        """Return ξ and ξ*, and for Huber's loss u, at the residuals of the point."""
+        assert self.slacks is not None
+        return self.slacks.values(self.data.targets - risk.predictions(point.function, point.theta))
 
     def _fill_dual(self, risk: RegularizedRisk, point: Point) -> Written:
         """Return α (and α*) and the multipliers of their boxes."""
@@ -187,10 +186,7 @@ def residual_dual(method: Any, slacks: Slacks, X: Any, y: Any, sample_weight: An
     variables = {name: cp.Variable(page.n, name=name) for name in names}
     alpha: Any = variables["alpha"]
     beta = alpha - variables["alpha_star"] if slacks.split else alpha
-    norm2 = square_norm(page.gram, beta)
-    if page.intercept == "penalized":
-        norm2 = norm2 + cp.square(cp.sum(beta))
-    gain = page.data.targets @ beta - 0.5 * norm2
+    gain = page.data.targets @ beta - 0.5 * page.dual_norm2(beta)
     if slacks.epsilon:
         gain = gain - slacks.epsilon * cp.sum(alpha + variables["alpha_star"])
     if slacks.curvature():

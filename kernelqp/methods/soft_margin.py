@@ -215,7 +215,7 @@ class SoftMarginSVM(Method):
         C = cp.Parameter(nonneg=True, value=self.C, name="C")
         alpha = cp.Variable(targets.size, name="alpha")
         constraints = {"lower": alpha >= 0}
-        gain = cp.sum(alpha) - 0.5 * page.dual_norm2(alpha)
+        gain = cp.sum(alpha) - 0.5 * page.dual_norm2(page.signed(alpha))
         if q == 1:
             constraints["upper"] = alpha <= C * weights
         else:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
@@ -35,6 +35,7 @@ class UnpenalizedPage(KernelPage):
     """The map between w, b and the offset that stands for both; ``loss`` is the engine's."""
 
     loss: Loss | None = None
+    penalised: ClassVar[bool] = False
 
     def with_loss(self, loss: Loss, parameter: str) -> Self:
         """Return the page of a loss; ParameterError unless f is written in weights."""

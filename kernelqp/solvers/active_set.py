@@ -125,7 +125,7 @@ def _room(
     """Return the share of a step at which a free row meets an end, and that row; inf and −1."""
     move, beta = (ahead.beta - at.beta)[rows], at.beta[rows]
     low, high = _ends(qp, rows, piece)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(all="ignore"):  # a step of next to nothing meets no end
         share = np.where(
             move > 0, (high - beta) / move, np.where(move < 0, (low - beta) / move, np.inf)
         )
