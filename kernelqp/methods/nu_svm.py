@@ -77,9 +77,9 @@ class NuSVM(Method):
     Examples
     --------
     >>> import kernelqp as kq
-    >>> s = kq.NuSVM(nu=0.5).solve([[0.0], [1.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
+    >>> s = kq.NuSVM(nu=0.6).solve([[0.0], [1.0], [3.0], [4.0]], ["no", "no", "yes", "yes"])
     >>> print(f"{s.value:.6f} {s.weights[0]:.4f} {s.intercept:.4f} {s.rho:.4f} {s.C:.4f}")
-    -0.125000 0.5000 -1.0000 0.5000 0.5000
+    -0.245000 0.7000 -1.4000 1.4000 0.1786
     >>> s.predict([[1.9], [2.1]]).tolist()
     ['no', 'yes']
     """

@@ -68,8 +68,8 @@ class OneClassSVM(Method):
     --------
     >>> import kernelqp as kq
     >>> s = kq.OneClassSVM(nu=0.4).solve([[1.0], [2.0], [3.0], [6.0]])
-    >>> print(f"{s.value:.6f} {s.rho:.4f} {s.alpha.round(4)}")
-    -0.945313 2.7500 [0.625 0.375 0.    0.   ]
+    >>> print(f"{s.value:.4f} {s.rho:.4f} {s.alpha.round(4)}")
+    -0.9453 2.7500 [0.625 0.375 0.    0.   ]
     >>> s.predict([[1.9], [2.1]]).tolist()
     [-1, 1]
     """
