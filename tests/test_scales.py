@@ -1,0 +1,84 @@
+"""What a gap is compared with, and what is known of it: far targets, huge prices, exact fits."""
+
+import numpy as np
+import pytest
+
+import kernelqp as kq
+from kernelqp.scales import gap_scale, relative_gap
+
+REGRESSIONS = [
+    kq.QuantileRegression(),
+    kq.SupportVectorRegression(),
+    kq.SupportVectorRegression(loss="huber"),
+    kq.SupportVectorRegression(loss="squared_epsilon_insensitive"),
+    kq.RegularizedLeastSquares(),
+]
+
+
+@pytest.mark.parametrize("method", REGRESSIONS, ids=lambda m: getattr(m, "loss", type(m).__name__))
+def test_targets_that_stand_far_from_0_keep_their_figures(method):
+    """Seconds since 1970, say."""
+    X = np.random.default_rng(2).normal(size=(50, 2))
+    y = 1e4 * np.random.default_rng(1).normal(size=50)
+    far, near = method.solve(X, y + 1.7e9), method.solve(X, y)
+    assert far.certificate.certified
+    assert far.value == pytest.approx(near.value, rel=1e-9)
+    assert far.intercept - near.intercept == pytest.approx(1.7e9, rel=1e-9)
+    assert far.predict(X).mean() == pytest.approx(1.7e9 + y.mean(), rel=1e-6)
+
+
+def test_a_huge_price_does_not_hide_a_wide_bound():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=20) > 0, 1, -1)
+    method = kq.LogisticRegression(C=1e29, kernel=kq.RBF(gamma=0.5))
+    c = method.solve(X, y, form="primal").certificate
+    wide = (c.primal_value - c.dual_value) / max(abs(c.primal_value), abs(c.dual_value))
+    assert c.certified == (wide <= 1e-6)
+
+
+def test_the_rounding_of_a_primal_that_cancels_is_known():
+    """At the largest ν, P is a small difference of ν ρ and the losses."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(30, 2))
+        y = np.sign(X[:, 0] + rng.normal(size=30))
+        nu = 2 * min((y > 0).sum(), (y < 0).sum()) / 30
+        assert kq.NuSVM(nu=nu, kernel="rbf").solve(X, y, solver="native").certificate.certified
+
+
+@pytest.mark.parametrize("tau", [0.1, 0.5])
+def test_an_exact_fit_without_a_penalty_costs_nothing(tau):
+    X = np.arange(6.0)[:, None]
+    s = kq.QuantileRegression(C=np.inf, tau=tau, intercept="none").solve(X, 2.0 * X[:, 0])
+    assert s.status is kq.Status.CERTIFIED
+    assert s.value == pytest.approx(0.0, abs=1e-12)
+
+
+def test_constant_targets_without_a_penalty():
+    X = np.arange(6.0)[:, None]
+    s = kq.SupportVectorRegression(C=np.inf, loss="absolute").solve(X, np.full(6, 0.3))
+    assert s.status is kq.Status.CERTIFIED
+
+
+@pytest.mark.parametrize("seed", [3, 18, 21, 40])
+def test_small_regressions_with_a_large_price_are_certified_by_default(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(6, 16)), int(rng.integers(1, 4))
+    X = rng.normal(size=(n, d))
+    y = X[:, 0] * rng.normal() + rng.normal(size=n)
+    svr = kq.SupportVectorRegression(C=1e6, epsilon=0.1, kernel=kq.RBF(gamma=1.0))
+    assert svr.solve(X, y).certificate.certified
+
+
+def test_nothing_over_nothing_is_nothing():
+    assert relative_gap(0.0, 0.0, 0.0) == 0.0
+    assert relative_gap(1.0, 0.0, 0.0) == 1.0
+    assert relative_gap(np.inf, 0.0, 1.0) == np.inf
+
+
+def test_the_scale_is_that_of_the_kernel_and_the_targets():
+    K = kq.Gram.dense(np.diag([1.0, 2.0, 3.0]))
+    y = np.array([1.0, -1.0, 2.0])
+    risk = kq.RegularizedRisk(K, y, 1.0, kq.losses.HalfSquared(), "none")
+    assert gap_scale(risk) == pytest.approx(min(3.0, 2.0 / 2.0))  # P at f = 0; s² over mean K_ii
