@@ -207,7 +207,8 @@ def _judged(
     """Return the certificate of a point with its P and D."""
     gap = point.primal - point.dual
     noise = rounding_of_bounds(risk, point.at)
-    noise += rounding_of_primal(risk, point.primal, point.function, point.theta)
+    beta = point.at.coefficients
+    noise += rounding_of_primal(risk, point.primal, point.function, point.theta, beta)
     relative = relative_gap(point.primal, point.dual, scale, noise)
     certificate = Certificate(
         primal_value=point.primal,

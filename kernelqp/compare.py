@@ -148,7 +148,7 @@ class Comparison:
         return f"; the intercept is not unique: any from {low:.6g} to {high:.6g} is optimal"
 
 
-def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
+def compare(solutions: Iterable[Solution] | Solution, tol: float = 1e-6) -> Comparison:
     """Compare results of the same problem by value, certificate, KKT conditions and sets.
 
     Parameters
@@ -186,7 +186,8 @@ def compare(solutions: Iterable[Solution], tol: float = 1e-6) -> Comparison:
     ((1,), 'the values disagree: the dual by CLARABEL is wrong,')
     """
     check_tol(tol)
-    found = tuple(solutions)
+    one = hasattr(solutions, "certificate")
+    found: tuple[Any, ...] = (solutions,) if one else tuple(solutions)  # type: ignore[arg-type]  # else several
     _refuse_strangers(found)
     claimed = [_bounds_of(s.certificate) for s in found]
     slack = tol * _common_unit(found)
@@ -247,7 +248,7 @@ def _refuse_strangers(found: tuple[Any, ...]) -> None:
     if not found:
         raise InputError("compare needs at least one Solution; got none")
     for solution in found:
-        if not hasattr(solution, "certificate"):
+        if not (hasattr(solution, "certificate") and hasattr(solution, "origin")):
             raise InputError(f"compare takes Solutions; got {type(solution).__name__}: {solution}")
         if not _same_problem(found[0], solution):
             raise InputError(

@@ -133,6 +133,8 @@ def repair_dual(risk: RegularizedRisk, dual: Function, theta: Vector) -> Functio
     others = [given, best_scaling(risk, best)]
     if not risk.offset.is_disjoint:  # the step moved it as far as its θ lets it
         others.append(risk.function(spread(risk, np.clip(dual.coefficients, *domain_of(risk)))))
+        if not risk.offset.price.any():  # 0 is balanced, where columns leave nothing else
+            others.append(risk.function(np.zeros(risk.n)))
     for other in others:
         rival = -math.inf if other is best else lower_bound(risk, other)
         if rival > value + 1e-12 * abs(rival):

@@ -28,7 +28,8 @@ def gap_scale(risk: RegularizedRisk) -> float:
     is 0 in a homogeneous risk, which is judged by the second alone: see ``unit_of_predictions``.
     """
     mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
-    size2 = target_unit(risk) ** 2
+    size = target_unit(risk)
+    size2 = size * size  # infinite where a power would raise
     null = math.inf if _without_scale(risk) else null_value(risk)  # there it is 0
     floor = min(null, size2 / mean if mean > 0 else math.inf)
     floor = floor if math.isfinite(floor) else 0.0
@@ -36,7 +37,7 @@ def gap_scale(risk: RegularizedRisk) -> float:
         return floor
     unit = target_unit(replace(risk, targets=risk.targets + risk.origin))
     nothing = EPS * float(risk.costs.sum()) * unit  # what rounding of a 0 looks like
-    return max(floor, min(nothing, unit**2 / mean) if mean > 0 else nothing)
+    return max(floor, min(nothing, unit * unit / mean) if mean > 0 else nothing)
 
 
 def relative_gap(primal: float, dual: float, scale: float, noise: float = 0.0) -> float:
@@ -64,12 +65,18 @@ def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
 
 
 def rounding_of_primal(
-    risk: RegularizedRisk, primal: float, function: Function, theta: Vector
+    risk: RegularizedRisk, primal: float, function: Function, theta: Vector, beta: Vector
 ) -> float:
-    """Return the rounding of the sum that P is, 4 eps (1/2 ‖f‖² + |d|'|θ| + Σ c ℓ)."""
+    """Return the rounding of the sum that P is, 4 eps (1/2 ‖f‖² + |d|'|θ| + Σ c ℓ + |β|'|B| |θ|).
+
+    The last is what offsets that cancel leave of rounding in predictions, at the loss's slopes β.
+    """
     priced = np.abs(risk.offset.price) @ np.abs(theta)
     lost = primal - 0.5 * function.norm2 - risk.offset.price @ theta
-    size = 0.5 * function.norm2 + priced + abs(lost)
+    cancelled = 0.0
+    if theta.size > 1:
+        cancelled = float(np.abs(beta) @ (np.abs(risk.offset.basis) @ np.abs(theta)))
+    size = 0.5 * function.norm2 + priced + abs(lost) + cancelled
     return 4.0 * EPS * float(size) if math.isfinite(size) else 0.0
 
 

@@ -234,7 +234,7 @@ class Solution:
 
     @property
     def nu(self) -> float:
-        """ν of the NuSVM with the same plane as this SoftMarginSVM: Σ α/(C S)."""
+        """ν of the NuSVM or NuSVR with the same f as this SVM or SVR: Σ |α|/(C S)."""
         nu: float = self._show("nu")
         return nu
 

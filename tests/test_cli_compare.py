@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+import kernelqp as kq
 from kernelqp.cli import app
 from kernelqp.cli.compare import listed, run
 from kernelqp.cli.report import dumps, of_comparison
@@ -198,3 +199,32 @@ def test_the_command_is_listed():
     assert {command.callback.__name__ for command in app.registered_commands} == {
         *("solve", "compare", "problems", "certify"),
     }
+
+
+SEPARABLE = """
+[data]
+X = [[-2.0], [-1.0], [1.0], [2.0]]
+y = [-1, -1, 1, 1]
+[method]
+name = "{name}"
+C = inf
+"""
+
+
+@pytest.mark.parametrize("command", ["solve", "compare"])
+def test_without_a_penalty_the_default_is_the_primal_alone(command, tmp_path):
+    from typer.testing import CliRunner
+
+    from kernelqp.cli import app
+
+    file = tmp_path / "bare.toml"
+    file.write_text(SEPARABLE.format(name="SupportVectorRegression"))
+    assert CliRunner().invoke(app, [command, str(file)]).exit_code == 0
+
+
+def test_one_solution_and_other_results_are_told_apart():
+    s = kq.SoftMarginSVM().solve([[0.0], [1.0]], [0, 1])
+    assert kq.compare(s).agree
+    joint = kq.quantiles([[0.0], [1.0]], [0.0, 1.0], [0.5], non_crossing="data")
+    with pytest.raises(kq.InputError, match="JointQuantiles"):
+        kq.compare([joint, joint])

@@ -218,6 +218,16 @@ def test_bad_parameters_are_refused_by_name(name, value):
         kq.SupportVectorRegression(**{name: value})
 
 
+@pytest.mark.parametrize("C", [0.5, 10.0])
+def test_nu_of_a_solution_leads_to_nu_svr_and_back(C):
+    X, y, weights = random_data()
+    S = weights.sum()
+    s = kq.SupportVectorRegression(C=C, epsilon=0.3).solve(X, y, weights, tol=1e-10)
+    t = kq.NuSVR(C=C * S, nu=s.nu).solve(X, y, weights, tol=1e-10)
+    assert t.value == pytest.approx(s.value + C * S * s.nu * 0.3, rel=1e-8)  # ε may be an interval
+    np.testing.assert_allclose(t.weights, s.weights, rtol=1e-4)
+
+
 def test_labels_are_no_targets():
     with pytest.raises(DataError):
         kq.SupportVectorRegression().solve([[0.0], [1.0]], ["a", "b"])

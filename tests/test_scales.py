@@ -71,6 +71,25 @@ def test_small_regressions_with_a_large_price_are_certified_by_default(seed):
     assert svr.solve(X, y).certificate.certified
 
 
+def test_as_many_columns_as_rows_leave_no_multiplier_but_0():
+    rng = np.random.default_rng(2)
+    s = kq.QuantileRegression(C=np.inf, tau=0.3).solve(rng.normal(size=(4, 3)), rng.normal(size=4))
+    assert s.status is kq.Status.CERTIFIED
+    assert s.certificate.dual_value == 0.0
+
+
+def test_offsets_that_cancel_leave_rounding_in_the_bound():
+    """Nearly separable rows need weights of 1e13, which cancel: P is not known to its own size."""
+    tiny = 1e-8
+    X = [[-1, 0], [1, 0], [0, tiny], [0, -tiny], [tiny, 0], [-tiny, 0], [-1, 5], [1, -3]]
+    s = kq.LogisticRegression(C=np.inf).solve(X, [0, 1, 0, 1, 0, 1, 0, 1])
+    if isinstance(s, kq.Solution):
+        c = s.certificate
+        exact = 1.386294562258  # the infimum, in 40 digits
+        assert c.dual_value - c.rounding <= exact * (1 + 1e-9)
+        assert exact <= c.primal_value + c.rounding
+
+
 def test_nothing_over_nothing_is_nothing():
     assert relative_gap(0.0, 0.0, 0.0) == 0.0
     assert relative_gap(1.0, 0.0, 0.0) == 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kernelqp.cli.outcome import FORMS, ROUNDING, Failed, Refuted
+from kernelqp.cli.outcome import ROUNDING, Failed, Refuted
 from kernelqp.compare import Comparison, compare
 from kernelqp.errors import InputError, SolverFailed, Status
 from kernelqp.solution import Infeasible, Solution
@@ -109,7 +109,7 @@ def run(
         If a solver is not there.
     """
     runs = []
-    for form in dict.fromkeys(name for given in forms for name in _both(given)):
+    for form in dict.fromkeys(name for given in forms for name in _both(problem, given)):
         for solver in solvers:
             progress(f"solving the {form} of {problem.name} by {solver} (n = {problem.n})")
             runs.append(Run(form, solver, _solve(problem, form, solver, tol)))
@@ -121,8 +121,8 @@ def run(
     return Compared(problem, tuple(runs), comparison)
 
 
-def _both(form: str) -> tuple[str, ...]:
-    return FORMS if form == "both" else (form,)
+def _both(problem: Problem, form: str) -> tuple[str, ...]:
+    return problem.sides if form == "both" else (form,)
 
 
 def _solve(problem: Problem, form: str, solver: str, tol: float) -> Solution | Refuted | Failed:

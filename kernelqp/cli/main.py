@@ -18,7 +18,7 @@ from rich.console import Console
 import kernelqp
 from kernelqp.cli import compare as comparing
 from kernelqp.cli import report, show
-from kernelqp.cli.outcome import FORMS, Outcome, run
+from kernelqp.cli.outcome import Outcome, run
 from kernelqp.errors import InputError, KernelQPError, SolverNotInstalled
 from kernelqp.problem_file import load_problem, problem_names
 
@@ -117,7 +117,7 @@ def compare(
     Exit code: 0 all proved and in agreement, 1 not so, 2 bad input.
     """
     with _complaints(), _spinner() as progress:
-        chosen = comparing.listed(forms, FORMS), comparing.listed(solvers, ("auto",))
+        chosen = comparing.listed(forms, ("both",)), comparing.listed(solvers, ("auto",))
         found = comparing.run(load_problem(file), *chosen, tol, progress)
     if as_json:
         typer.echo(report.dumps(report.of_comparison(found)))
@@ -176,7 +176,7 @@ def _solve(file: str, form: FormChoice, solver: str, tol: float) -> Outcome:
     """Load and solve."""
     with _spinner() as progress:
         problem = load_problem(file)
-        forms = FORMS if form is FormChoice.both else (form.value,)
+        forms = problem.sides if form is FormChoice.both else (form.value,)
         return run(problem, forms, solver, tol, progress)
 
 

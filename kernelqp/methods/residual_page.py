@@ -22,6 +22,7 @@ from kernelqp.formulation import Formulation, Point, Written
 from kernelqp.methods.base import positive
 from kernelqp.methods.page import KernelPage, bound_multipliers, flat, given
 from kernelqp.methods.regression_page import ABSENT
+from kernelqp.methods.slacks import Tube
 from kernelqp.methods.unpenalized_page import UnpenalizedPage
 from kernelqp.risk import RegularizedRisk
 from kernelqp.support import margin_unit
@@ -111,6 +112,8 @@ class ResidualPage(KernelPage):
         shown, absent = self.shown_function(point)
         fitted = risk.predictions(point.function, point.theta)
         shown["alpha"] = self.data.scatter(point.beta)
+        if isinstance(self.slacks, Tube) and self.slacks.split and self.slacks.power == 1:
+            shown["nu"] = float(np.abs(point.beta).sum() / risk.costs.sum())
         shown["residuals"] = self.data.scatter(self.data.targets - fitted, fill=np.nan)
         return shown, absent | ABSENT | {"classes": "the targets are real numbers"}
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -87,6 +88,12 @@ class Problem:
     def n(self) -> int:
         """The number of rows."""
         return len(self.y)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The forms that the method states: without a penalty the primal alone."""
+        bare = getattr(self.method, "C", 1.0) == math.inf or getattr(self.method, "lam", 1.0) == 0
+        return ("primal",) if bare else ("dual", "primal")
 
     def primal(self, form: str = "auto") -> Formulation:
         """Return the primal, in the form wanted; input that does not fit is blamed on the file."""
