@@ -196,7 +196,7 @@ class Formulation:
         Parameters
         ----------
         solver : str
-            "auto", or the name of a solver that cvxpy has installed.
+            "auto", "native" (our own), or the name of a solver that cvxpy has installed.
         tol : float
             The relative gap that counts as certified.
         **options

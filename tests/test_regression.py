@@ -99,8 +99,7 @@ def test_without_a_penalty_is_the_limit_of_a_large_C(method):
     assert bare.value <= large.value / 1e5
 
 
-@pytest.mark.parametrize("name", ["weights", "support", "predict"])
-def test_no_penalty_needs_explicit_features(name):
+def test_no_penalty_needs_explicit_features():
     X, y, _ = random_data()
     with pytest.raises(ParameterError, match="C=inf"):
         kq.QuantileRegression(C=np.inf, kernel="rbf").solve(X, y)

@@ -83,11 +83,11 @@ def test_offsets_that_cancel_leave_rounding_in_the_bound():
     tiny = 1e-8
     X = [[-1, 0], [1, 0], [0, tiny], [0, -tiny], [tiny, 0], [-tiny, 0], [-1, 5], [1, -3]]
     s = kq.LogisticRegression(C=np.inf).solve(X, [0, 1, 0, 1, 0, 1, 0, 1])
-    if isinstance(s, kq.Solution):
-        c = s.certificate
-        exact = 1.386294562258  # the infimum, in 40 digits
-        assert c.dual_value - c.rounding <= exact * (1 + 1e-9)
-        assert exact <= c.primal_value + c.rounding
+    assert isinstance(s, kq.Solution)
+    c = s.certificate
+    exact = 1.386294562258  # the infimum, in 40 digits
+    assert c.dual_value - c.rounding <= exact * (1 + 1e-9)
+    assert exact <= c.primal_value + c.rounding
 
 
 def test_nothing_over_nothing_is_nothing():

@@ -33,7 +33,7 @@ class KernelRows:
         self.diagonal = raw.diagonal
         self.means = gram.means if isinstance(gram, CentredGram) else np.zeros(raw.n)
 
-    def row(self, i: int, at: Position) -> Vector:  # noqa: ARG002
+    def row(self, i: int) -> Vector:
         """Return K_i, shape (n,)."""
         return np.asarray(self._dense[i])
 

@@ -86,7 +86,7 @@ def _pairs(
         violation = best - float(buffer[j])
         if not violation > stop:
             break
-        row_i, row_j = qp.kernel.row(i, at), qp.kernel.row(j, at)
+        row_i, row_j = qp.kernel.row(i), qp.kernel.row(j)
         bend = diagonal[i] + diagonal[j] - 2.0 * row_i[j] + ridge[i] + ridge[j]
         floor = SMALL * (diagonal[i] + diagonal[j])
         step = violation / max(float(bend), float(floor)) if floor or bend > 0 else np.inf
@@ -131,7 +131,7 @@ def _single(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> f
         else:
             k, t = j, -min(fall / bend[j], ends.room_down(j, float(beta[j])))
         beta[k] += t
-        np.multiply(qp.kernel.row(k, at), t, out=buffer)
+        np.multiply(qp.kernel.row(k), t, out=buffer)
         G -= buffer
         G[k] -= qp.row.ridge[k] * t
         ends.update(k, float(beta[k]))
