@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -17,6 +18,7 @@ from kernelqp.certificate import Candidate
 from kernelqp.engine_page import EnginePage, flat
 from kernelqp.fenchel import Program, constant
 from kernelqp.formulation import Formulation, Point, Written
+from kernelqp.statement import Statement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +33,16 @@ def norm_of(gram: Gram, x: cp.Expression, *, in_weights: bool = False) -> cp.Exp
 
 
 def ball_primal(ball: BallRisk) -> Formulation:
+    """Return (P) of a ball as a formulation that can be solved and certified."""
+    return Formulation(Statement(partial(primal_program, ball), {}), BallPage(ball, "primal"))
+
+
+def ball_dual(ball: BallRisk) -> Formulation:
+    """Return (D) of a ball as a formulation that can be solved and certified."""
+    return Formulation(Statement(partial(dual_program, ball), {}), BallPage(ball, "dual"))
+
+
+def primal_program(ball: BallRisk) -> Program:
     """State (P) in w where the features are explicit, in β otherwise."""
     risk, gram = ball.risk, ball.risk.gram
     p = cp.Variable(risk.n, name="p")
@@ -52,10 +64,10 @@ def ball_primal(ball: BallRisk) -> Formulation:
     } | {f"domain {k}": constraint for k, constraint in enumerate(domain)}
     objective = cp.Minimize(priced + cp.sum(cp.multiply(risk.costs, lost)))
     problem = cp.Problem(objective, list(constraints.values()))
-    return Formulation(Program(problem, variables, constraints, {}), BallPage(ball, "primal"))
+    return Program(problem, variables, constraints, {})
 
 
-def ball_dual(ball: BallRisk) -> Formulation:
+def dual_program(ball: BallRisk) -> Program:
     """State (D) in β."""
     risk = ball.risk
     beta = cp.Variable(risk.n, name="beta")
@@ -65,7 +77,7 @@ def ball_dual(ball: BallRisk) -> Formulation:
         constraints["balance"] = risk.offset.basis.T @ beta == risk.offset.price
     gain = -cp.sum(cp.multiply(risk.costs, conjugate)) - ball.radius * norm_of(risk.gram, beta)
     problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
-    return Formulation(Program(problem, {"beta": beta}, constraints, {}), BallPage(ball, "dual"))
+    return Program(problem, {"beta": beta}, constraints, {})
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from kernelqp._types import Vector
     from kernelqp.ball import BallRisk
     from kernelqp.certificate import Verdict
-    from kernelqp.formulation import Formulation
+    from kernelqp.formulation import Formulation, Page, Written
     from kernelqp.risk import Function
 
 FACTOR, REACH = 32.0, 1e14  # of the steps that bracket t, and how far they go
@@ -89,11 +90,9 @@ def solve_on_page(
         raise ParameterError(f"a ball is solved by several runs, which take no options: {names}")
     own = getattr(formulation.page, "solve_in_ball", solve_in_ball)
     candidate, verdict, who, seconds = own(ball.centred, solver, tol)
-    dual, function, theta = completed(ball.centred, candidate)
     certified = verdict.certificate.certified
-    formulation.show(_point(formulation, ball, dual, function, theta))
     settled = settings.OPTIMAL if certified else settings.OPTIMAL_INACCURATE
-    formulation.problem._status = settled  # the values are written; cvxpy has no setter
+    formulation.write(partial(_raw, formulation.page, candidate), settled, ball)
     return _built(formulation, ball, verdict, who, seconds)
 
 
@@ -117,20 +116,23 @@ def certify_page(formulation: Formulation, ball: BallRisk, tol: float) -> Soluti
 def _built(
     formulation: Formulation, ball: BallRisk, verdict: Verdict, who: str, seconds: float
 ) -> Solution:
-    point = _point(formulation, ball, verdict.dual, verdict.function, verdict.theta)
+    point = _point(formulation.page, ball, verdict.dual, verdict.function, verdict.theta)
     certified = verdict.certificate.certified
     status = Status.CERTIFIED if certified else Status.NOT_CERTIFIED
     return Solution.build(formulation, ball, verdict, point, status, who, seconds)
 
 
-def _point(
-    formulation: Formulation, ball: BallRisk, dual: Function, function: Function, theta: Vector
-) -> Point:
+def _raw(page: Page, candidate: Candidate, ball: BallRisk) -> Written:
+    """Return the values and multipliers of a centred candidate, unrepaired."""
+    return page.fill(ball, _point(page, ball, *completed(ball.centred, candidate)))
+
+
+def _point(page: Page, ball: BallRisk, dual: Function, function: Function, theta: Vector) -> Point:
     """Return a centred point in the page's coordinates."""
     risk = ball.centred.risk
-    if formulation.page.in_coefficients:
+    if page.in_coefficients:
         function = risk.in_coefficients(function)
-    elif formulation.side == "primal" and function.weights is None and risk.gram.factor is not None:
+    elif page.side == "primal" and function.weights is None and risk.gram.factor is not None:
         function = risk.function(weights=risk.gram.weights(function.coefficients))
     function, theta = ball.risk.from_centred(function, theta)
     return Point(dual.coefficients, function, theta)

@@ -31,6 +31,7 @@ from kernelqp.lagrange_bound import (
 )
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
+from kernelqp.statement import Statement
 from kernelqp.tolerance import check_tol
 from kernelqp.twin import gain_of, unit_of
 
@@ -109,7 +110,7 @@ class ConstrainedFormulation(Formulation):
         everything = {**base.constraints, **extra}
         problem = cp.Problem(base.problem.objective, list(everything.values()))
         program = Program(problem, base.variables, everything, base.parameters)
-        super().__init__(program, base.page)
+        super().__init__(Statement.of(program), base.page)
         self.base, self.extra = base, dict(extra)
 
     def solve(

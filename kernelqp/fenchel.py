@@ -10,6 +10,7 @@ that the multiplier of its equation is β: a primal solve gives both sides of th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import cvxpy as cp
@@ -119,16 +120,18 @@ def primal_formulation(risk: RegularizedRisk) -> Formulation:
     """Return (P) of a risk as a formulation that can be solved and certified."""
     from kernelqp.engine_page import EnginePage  # a page of the risk itself
     from kernelqp.formulation import Formulation
+    from kernelqp.statement import Statement
 
-    return Formulation(primal_program(risk), EnginePage(risk, "primal"))
+    return Formulation(Statement(partial(primal_program, risk), {}), EnginePage(risk, "primal"))
 
 
 def dual_formulation(risk: RegularizedRisk) -> Formulation:
     """Return (D) of a risk as a formulation that can be solved and certified."""
     from kernelqp.engine_page import EnginePage
     from kernelqp.formulation import Formulation
+    from kernelqp.statement import Statement
 
-    return Formulation(dual_program(risk), EnginePage(risk, "dual"))
+    return Formulation(Statement(partial(dual_program, risk), {}), EnginePage(risk, "dual"))
 
 
 def _numbered(name: str, constraints: list[cp.Constraint]) -> dict[str, cp.Constraint]:

@@ -3,22 +3,24 @@
 A `Formulation` holds what the textbook shows (variables, constraints and parameters by name) and a
 `Page`, which says what the names mean: the risk at the current parameter values, the candidate that
 the current variables and multipliers claim, and the values of all of them at a point of the engine.
+The cvxpy problem is built when it is first looked at (`kernelqp.statement`).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from cvxpy import settings
-from cvxpy.reductions.solution import Solution as CvxpySolution
 
 from kernelqp.errors import InputError
+from kernelqp.statement import Statement, same
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import cvxpy as cp
 
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from kernelqp.constrained import ConstrainedFormulation
     from kernelqp.data import Data
     from kernelqp.errors import Status
-    from kernelqp.fenchel import Program
     from kernelqp.risk import Function
     from kernelqp.solution import Infeasible, Solution
 
@@ -110,7 +111,8 @@ class Formulation:
     Attributes
     ----------
     problem : cvxpy.Problem
-        The page itself; ``problem.solve(solver=...)`` solves it literally.
+        The page itself; ``problem.solve(solver=...)`` solves it literally. It is built when it, or
+        one of the names below, is first looked at: our own solvers do without.
     variables, constraints, parameters : mapping of str to cvxpy objects
         By the textbook's names.
 
@@ -125,30 +127,30 @@ class Formulation:
     0.500000 -2.0000
     """
 
-    def __init__(self, program: Program, page: Page) -> None:
-        self._program = program
+    def __init__(self, statement: Statement, page: Page) -> None:
+        self._statement = statement
         self._page = page
         self.twins: dict[Any, Any] = {}  # compiled once, solved again at other parameter values
 
     @property
     def problem(self) -> cp.Problem:
         """The cvxpy problem."""
-        return self._program.problem
+        return self._statement.program.problem
 
     @property
     def variables(self) -> Mapping[str, cp.Variable]:
         """The variables by name."""
-        return self._program.variables
+        return self._statement.program.variables
 
     @property
     def constraints(self) -> Mapping[str, cp.Constraint]:
         """The constraints by name; their ``dual_value`` is the multiplier."""
-        return self._program.constraints
+        return self._statement.program.constraints
 
     @property
     def parameters(self) -> Mapping[str, cp.Parameter]:
         """The parameters by name; set ``.value`` and solve again, nothing is compiled twice."""
-        return self._program.parameters
+        return self._statement.program.parameters
 
     @property
     def page(self) -> Page:
@@ -178,11 +180,11 @@ class Formulation:
             If a parameter has no value, or one that is not a finite number.
         """
         values = {}
-        for name, parameter in self.parameters.items():
-            value = math.nan if parameter.value is None else float(np.asarray(parameter.value))
+        for name, held in self._statement.parameter_values().items():
+            value = math.nan if held is None else float(np.asarray(held))
             if not math.isfinite(value):
                 raise InputError(
-                    f"parameter {name} must be a finite number; got {parameter.value!r}: "
+                    f"parameter {name} must be a finite number; got {held!r}: "
                     f"set parameters[{name!r}].value"
                 )
             values[name] = value
@@ -253,22 +255,29 @@ class Formulation:
         duals = {name: constraint.dual_value for name, constraint in self.constraints.items()}
         return self._page.read(risk, values, duals)
 
-    def write(self, written: Written, status: str = settings.OPTIMAL) -> None:
-        """Write values, multipliers and cvxpy's status to the page, as after a solve."""
-        variables = {
-            variable.id: np.reshape(written.variables[name], variable.shape, order="F")
-            for name, variable in self.variables.items()
-        }
-        multipliers = {
-            constraint.id: np.reshape(written.multipliers[name], constraint.shape, order="F")
-            for name, constraint in self.constraints.items()
-            if name in written.multipliers
-        }
-        self.problem.unpack(CvxpySolution(status, math.nan, variables, multipliers, {}))
+    def write(
+        self,
+        written: Written | Callable[[Any], Written],
+        status: str = settings.OPTIMAL,
+        risk: Any = None,
+    ) -> None:
+        """Write values, multipliers and cvxpy's status to the page, as after a solve.
+
+        ``written`` may be a function of :meth:`risk`, which is ``risk`` where that is at hand. A
+        page that nobody has looked at yet is filled when it is built: only then is the function
+        called, with the risk at the parameter values of now, stated again lest it be kept.
+        """
+        if isinstance(written, Written):
+            fill = partial(same, written)
+        elif self._statement.built and risk is not None:
+            fill = partial(written, risk)
+        else:
+            fill = partial(_at, self._page, self.parameter_values(), written)
+        self._statement.write(fill, status)
 
     def show(self, point: Any) -> None:
         """Write a point of the engine to the page."""
-        self.write(self._page.fill(self.risk(), point))
+        self.write(partial(filled, self._page, point))
 
     def with_constraints(self, constraints: Any) -> ConstrainedFormulation:
         """Return this primal with your own constraints on its variables.
@@ -307,3 +316,13 @@ class Formulation:
 
     def __repr__(self) -> str:
         return f"<Formulation: {self.side} of {self.method!r}>"
+
+
+def filled(page: Page, point: Point, risk: Any) -> Written:
+    """Return the values of every variable and multiplier of a page at a point of a risk."""
+    return page.fill(risk, point)
+
+
+def _at(page: Page, parameters: Mapping[str, float], fill: Callable[[Any], Written]) -> Written:
+    """Return a function of the risk at these parameter values."""
+    return fill(page.risk(parameters))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -19,7 +20,7 @@ from kernelqp.ball import BallRisk
 from kernelqp.ball_solve import certify_page, solve_on_page
 from kernelqp.certificate import Candidate, Verdict, certify_candidate, complete
 from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
-from kernelqp.formulation import Formulation, Point
+from kernelqp.formulation import Formulation, Page, Point, Written, filled
 from kernelqp.losses import HardMargin
 from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
@@ -75,8 +76,8 @@ def solve_formulation(
                 return infeasible(formulation, proof, started)
     best = runs.best or runs.rescued(solvers[-1])
     status = status_of(best)
-    written = formulation.page.fill(risk, raw_point(risk, best.candidate))
-    formulation.write(written, WRITTEN.get(status, cp.OPTIMAL_INACCURATE))
+    written = partial(raw, formulation.page, best.candidate)  # for when somebody looks
+    formulation.write(written, WRITTEN.get(status, cp.OPTIMAL_INACCURATE), risk)
     seconds = time.perf_counter() - started
     return build_solution(formulation, risk, best.verdict, status, best.solver, seconds)
 
@@ -246,6 +247,11 @@ def status_of(answer: Answer) -> Status:
     return Status.LIMIT if answer.remark.at_limit else Status.NOT_CERTIFIED
 
 
+def raw(page: Page, candidate: Candidate, risk: RegularizedRisk) -> Written:
+    """Return the values and multipliers of a centred candidate, unrepaired."""
+    return page.fill(risk, raw_point(risk, candidate))
+
+
 def raw_point(risk: RegularizedRisk, candidate: Candidate) -> Point:
     """Return a centred candidate, unrepaired, in the page's coordinates."""
     dual, function, theta = complete(risk.centred, candidate)
@@ -288,8 +294,8 @@ def adopt_verdict(
     risk = formulation.risk()
     function, theta = risk.from_centred(verdict.function, verdict.theta)
     point = Point(verdict.dual.coefficients, function, theta)
-    written = formulation.page.fill(risk, point)
-    formulation.write(written, WRITTEN.get(status, cp.OPTIMAL_INACCURATE))
+    written = partial(filled, formulation.page, point)
+    formulation.write(written, WRITTEN.get(status, cp.OPTIMAL_INACCURATE), risk)
     return build_solution(formulation, risk, verdict, status, solver, seconds)
 
 

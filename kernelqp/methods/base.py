@@ -70,6 +70,8 @@ class Method:
     ) -> Solution | Infeasible:
         """Solve and certify: the primal in weights where features are explicit, else the dual.
 
+        Where our own solvers certify the answer, no cvxpy problem is built.
+
         Parameters
         ----------
         X : array, shape (n, d), or (n, n) for a precomputed kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -39,6 +40,7 @@ from kernelqp.methods.base import (
     scalar,
     stated_form,
 )
+from kernelqp.statement import Statement
 
 if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
@@ -105,7 +107,10 @@ class ConstrainedRidge(Method):
         if form == "dual":
             raise ParameterError("form 'dual' is no primal: call dual()")
         page = BallRidgePage.read_data(self, X, y, sample_weight, form)
-        radius = cp.Parameter(nonneg=True, value=self.radius, name="radius")
+        parameters = {"radius": self.radius}
+        return Formulation(Statement(partial(self._state_primal, page), parameters), page)
+
+    def _state_primal(self, page: BallRidgePage, radius: cp.Parameter) -> Program:
         variables, _, values, extra = page.machine()
         root = np.sqrt(page.data.weights)
         constraints: dict[str, Any] = {"norm": page.norm(variables) <= radius, **extra}
@@ -116,21 +121,22 @@ class ConstrainedRidge(Method):
             residuals = xi
         objective = cp.Minimize(cp.sum_squares(cp.multiply(root, residuals)))
         problem = cp.Problem(objective, list(constraints.values()))
-        return Formulation(Program(problem, variables, constraints, {"radius": radius}), page)
+        return Program(problem, variables, constraints, {"radius": radius})
 
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
         """Return the dual in α."""
         page = BallRidgePage.read_data(self, X, y, sample_weight, "dual")
-        radius = cp.Parameter(nonneg=True, value=self.radius, name="radius")
+        parameters = {"radius": self.radius}
+        return Formulation(Statement(partial(self._state_dual, page), parameters), page)
+
+    def _state_dual(self, page: BallRidgePage, radius: cp.Parameter) -> Program:
         alpha = cp.Variable(page.n, name="alpha")
         share = cp.multiply(0.5 / np.sqrt(page.data.weights), alpha)
         length = norm_of(page.engine_gram, alpha)
         gain = page.data.targets @ alpha - cp.sum_squares(share) - radius * length
         constraints = {"balance": cp.sum(alpha) == 0} if self.intercept == "free" else {}
         problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
-        return Formulation(
-            Program(problem, {"alpha": alpha}, constraints, {"radius": radius}), page
-        )
+        return Program(problem, {"alpha": alpha}, constraints, {"radius": radius})
 
     def describe(self, form: str = "auto") -> Description:
         """Return primal and dual as text and LaTeX, with R in place.

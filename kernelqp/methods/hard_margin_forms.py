@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -31,6 +32,7 @@ from kernelqp.methods.base import (
     stated_form,
 )
 from kernelqp.methods.margin_page import HARD_FORMS, MarginPage
+from kernelqp.statement import Statement
 
 if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
@@ -80,16 +82,20 @@ class HardMarginForms:
         if form == "dual":
             raise ParameterError("form 'dual' is no primal: call dual()")
         if form == "max_margin":
-            return self._max_margin(MarginPage.read_data(self, X, y, sample_weight, "auto", None))
+            page = MarginPage.read_data(self, X, y, sample_weight, "auto", None)
+            page = replace(page, unit_norm=True)
+            return Formulation(Statement(partial(self._state_max_margin, page), {}), page)
         page = MarginPage.read_data(self, X, y, sample_weight, form, None)
+        return Formulation(Statement(partial(self._state_primal, page), {}), page)
+
+    def _state_primal(self, page: MarginPage) -> Program:
         variables, norm2, values, extra = page.machine()
         constraints = {"margin": cp.multiply(page.data.targets, values) >= 1, **extra}
         problem = cp.Problem(cp.Minimize(0.5 * norm2), list(constraints.values()))
-        return Formulation(Program(problem, variables, constraints, {}), page)
+        return Program(problem, variables, constraints, {})
 
-    def _max_margin(self, page: MarginPage) -> Formulation:
+    def _state_max_margin(self, page: MarginPage) -> Program:
         """State the machine with ‖f‖ <= 1 and the largest margin M."""
-        page = replace(page, unit_norm=True)
         variables, _, values, extra = page.machine()
         M = variables["M"] = cp.Variable(name="M")
         constraints = {
@@ -98,15 +104,18 @@ class HardMarginForms:
             **extra,
         }
         problem = cp.Problem(cp.Maximize(M), list(constraints.values()))
-        return Formulation(Program(problem, variables, constraints, {}), page)
+        return Program(problem, variables, constraints, {})
 
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
         """Return the dual in α."""
         page = MarginPage.read_data(self, X, y, sample_weight, "dual", None)
+        return Formulation(Statement(partial(self._state_dual, page), {}), page)
+
+    def _state_dual(self, page: MarginPage) -> Program:
         alpha = cp.Variable(page.data.targets.size, name="alpha")
         constraints = {"lower": alpha >= 0}
         if self.intercept == "free":
             constraints["balance"] = page.data.targets @ alpha == 0
         objective = cp.Maximize(cp.sum(alpha) - 0.5 * page.dual_norm2(page.signed(alpha)))
         problem = cp.Problem(objective, list(constraints.values()))
-        return Formulation(Program(problem, {"alpha": alpha}, constraints, {}), page)
+        return Program(problem, {"alpha": alpha}, constraints, {})

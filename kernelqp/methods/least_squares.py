@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -42,6 +43,7 @@ from kernelqp.methods.base import (
 from kernelqp.methods.regression_page import LeastSquaresPage, real_or_labels
 from kernelqp.methods.unpenalized_page import UnpenalizedPage
 from kernelqp.ridge_path import RidgePath, Spectrum, ridge_path
+from kernelqp.statement import Statement
 
 if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
@@ -191,23 +193,28 @@ class RegularizedLeastSquares(Method):
         if self.lam == 0:
             return self._unpenalized(X, y, sample_weight, form)
         page = LeastSquaresPage.read_data(self, X, y, sample_weight, form)
-        lam = cp.Parameter(nonneg=True, value=self.lam, name="lam")
+        return Formulation(Statement(partial(self._state_primal, page), {"lam": self.lam}), page)
+
+    def _state_primal(self, page: LeastSquaresPage, lam: cp.Parameter) -> Program:
         variables, norm2, values, extra = page.machine()
         objective = cp.Minimize(squared_residuals(page, values) + 0.5 * lam * norm2)
         problem = cp.Problem(objective, list(extra.values()))
-        return Formulation(Program(problem, variables, extra, {"lam": lam}), page)
+        return Program(problem, variables, extra, {"lam": lam})
 
     def _unpenalized(self, X: Any, y: Any, sample_weight: Any, form: str) -> Formulation:
-        """State least squares without a penalty."""
+        """Return least squares without a penalty."""
         page = UnpenalizedPage.read_rows(
             self,
             form,
             ("weights", "coefficients"),
             lambda square, _: real_or_labels(X, y, sample_weight, square, keep_sparse=False),
         ).with_loss(HalfSquared(), "lam=0")
+        return Formulation(Statement(partial(self._state_unpenalized, page), {}), page)
+
+    def _state_unpenalized(self, page: UnpenalizedPage) -> Program:
         variables, _, values, _ = page.machine()
         problem = cp.Problem(cp.Minimize(squared_residuals(page, values)))
-        return Formulation(Program(problem, variables, {}, {}), page)
+        return Program(problem, variables, {}, {})
 
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
         """Return the dual in α."""
@@ -217,14 +224,16 @@ class RegularizedLeastSquares(Method):
                 "the dual's α are in units of 1/lam; use primal() (--form primal), or lam > 0"
             )
         page = LeastSquaresPage.read_data(self, X, y, sample_weight, "dual")
-        lam = cp.Parameter(nonneg=True, value=self.lam, name="lam")
+        return Formulation(Statement(partial(self._state_dual, page), {"lam": self.lam}), page)
+
+    def _state_dual(self, page: LeastSquaresPage, lam: cp.Parameter) -> Program:
         alpha = cp.Variable(page.n, name="alpha")
         norm2 = page.dual_norm2(alpha)
         share = cp.multiply(1.0 / np.sqrt(page.data.weights), lam * alpha)  # λ²α²/s, affine in λ
         gain = lam * (page.data.targets @ alpha) - 0.5 * lam * norm2 - 0.5 * cp.sum_squares(share)
         constraints = {"balance": cp.sum(alpha) == 0} if self.intercept == "free" else {}
         problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
-        return Formulation(Program(problem, {"alpha": alpha}, constraints, {"lam": lam}), page)
+        return Program(problem, {"alpha": alpha}, constraints, {"lam": lam})
 
     def radius(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return ‖f‖ of the solution: the R of :class:`ConstrainedRidge` with the same one."""

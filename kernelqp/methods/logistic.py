@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -32,6 +33,7 @@ from kernelqp.methods.base import (
     stated_form,
 )
 from kernelqp.methods.logistic_page import LogisticPage, UnpenalizedLogisticPage
+from kernelqp.statement import Statement
 
 if TYPE_CHECKING:
     from kernelqp.data import ClassWeight
@@ -184,14 +186,16 @@ class LogisticRegression(Method):
         if math.isinf(self.C):
             return self._unpenalized(X, y, sample_weight, form)
         page = LogisticPage.read_data(self, X, y, sample_weight, form, 1.0)
-        C = cp.Parameter(nonneg=True, value=self.C, name="C")
+        return Formulation(Statement(partial(self._state_primal, page), {"C": self.C}), page)
+
+    def _state_primal(self, page: LogisticPage, C: cp.Parameter) -> Program:
         variables, norm2, values, extra = page.machine()
         objective = cp.Minimize(0.5 * norm2 + C * logistic_loss(page, values))
         problem = cp.Problem(objective, list(extra.values()))
-        return Formulation(Program(problem, variables, extra, {"C": C}), page)
+        return Program(problem, variables, extra, {"C": C})
 
     def _unpenalized(self, X: Any, y: Any, sample_weight: Any, form: str) -> Formulation:
-        """State the loss without a penalty."""
+        """Return the loss without a penalty."""
         page = UnpenalizedLogisticPage.read_rows(
             self,
             form,
@@ -200,9 +204,12 @@ class LogisticRegression(Method):
                 X, y, sample_weight, self.class_weight, square, keep_sparse=False
             ),
         ).with_loss(Logistic(), "C=inf")
+        return Formulation(Statement(partial(self._state_unpenalized, page), {}), page)
+
+    def _state_unpenalized(self, page: UnpenalizedLogisticPage) -> Program:
         variables, _, values, _ = page.machine()
         problem = cp.Problem(cp.Minimize(logistic_loss(page, values)))
-        return Formulation(Program(problem, variables, {}, {}), page)
+        return Program(problem, variables, {}, {})
 
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
         """Return the dual in α."""
@@ -212,14 +219,16 @@ class LogisticRegression(Method):
                 "the dual's α are at most C s; use primal() (--form primal), or a finite C"
             )
         page = LogisticPage.read_data(self, X, y, sample_weight, "dual", 1.0)
-        C = cp.Parameter(nonneg=True, value=self.C, name="C")
+        return Formulation(Statement(partial(self._state_dual, page), {"C": self.C}), page)
+
+    def _state_dual(self, page: LogisticPage, C: cp.Parameter) -> Program:
         alpha, most = cp.Variable(page.n, name="alpha"), C * page.data.weights
         entropy = cp.sum(cp.rel_entr(alpha, most) + cp.rel_entr(most - alpha, most))
         gain = -entropy - 0.5 * page.dual_norm2(page.signed(alpha))
         free = self.intercept == "free"
         constraints = {"balance": page.data.targets @ alpha == 0} if free else {}
         problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
-        return Formulation(Program(problem, {"alpha": alpha}, constraints, {"C": C}), page)
+        return Program(problem, {"alpha": alpha}, constraints, {"C": C})
 
 
 def logistic_loss(page: KernelPage, values: cp.Expression) -> cp.Expression:

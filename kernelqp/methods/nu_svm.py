@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -30,6 +31,7 @@ from kernelqp.methods.base import (
     stated_form,
 )
 from kernelqp.methods.nu_page import FORMS, NuPage, share
+from kernelqp.statement import Statement
 
 if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
@@ -163,7 +165,9 @@ class NuSVM(Method):
         if form == "dual":
             raise ParameterError("form 'dual' is no primal: call dual()")
         page = NuPage.read_data(self, X, y, sample_weight, form)
-        nu = cp.Parameter(nonneg=True, value=self.nu, name="nu")
+        return Formulation(Statement(partial(self._state_primal, page), {"nu": self.nu}), page)
+
+    def _state_primal(self, page: NuPage, nu: cp.Parameter) -> Program:
         variables, norm2, values, extra = page.machine()
         rho = variables["rho"] = cp.Variable(name="rho")
         xi = variables["xi"] = cp.Variable(page.n, name="xi")
@@ -174,12 +178,14 @@ class NuSVM(Method):
         }
         objective = cp.Minimize(0.5 * norm2 - nu * rho + page.costs @ xi)
         problem = cp.Problem(objective, list(constraints.values()))
-        return Formulation(Program(problem, variables, constraints, {"nu": nu}), page)
+        return Program(problem, variables, constraints, {"nu": nu})
 
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
         """Return the dual in α."""
         page = NuPage.read_data(self, X, y, sample_weight, "dual")
-        nu = cp.Parameter(nonneg=True, value=self.nu, name="nu")
+        return Formulation(Statement(partial(self._state_dual, page), {"nu": self.nu}), page)
+
+    def _state_dual(self, page: NuPage, nu: cp.Parameter) -> Program:
         alpha = cp.Variable(page.n, name="alpha")
         constraints = {"lower": alpha >= 0, "upper": alpha <= page.costs}
         if self.intercept == "free":
@@ -188,4 +194,4 @@ class NuSVM(Method):
         problem = cp.Problem(
             cp.Maximize(-0.5 * page.dual_norm2(page.signed(alpha))), list(constraints.values())
         )
-        return Formulation(Program(problem, {"alpha": alpha}, constraints, {"nu": nu}), page)
+        return Program(problem, {"alpha": alpha}, constraints, {"nu": nu})

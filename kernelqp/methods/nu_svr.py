@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -29,6 +30,7 @@ from kernelqp.methods.base import (
 )
 from kernelqp.methods.nu_page import FORMS, share
 from kernelqp.methods.nu_regression_page import NuRegressionPage
+from kernelqp.statement import Statement
 
 if TYPE_CHECKING:
     from kernelqp.description import Formula
@@ -176,19 +178,16 @@ class NuSVR(Method):
         unknowns = (scalar("alpha"), scalar("alpha_star"))
         return description.Program("maximise", unknowns, gain, constraints)
 
-    def _parameters(self) -> tuple[dict[str, cp.Parameter], cp.CallbackParam]:
-        """Return C and ν, and C ν, which is one parameter lest a product of two be compiled."""
-        C = cp.Parameter(nonneg=True, value=self.C, name="C")
-        nu = cp.Parameter(nonneg=True, value=self.nu, name="nu")
-        spent = cp.CallbackParam(lambda: float(C.value) * float(nu.value), nonneg=True)
-        return {"C": C, "nu": nu}, spent
-
     def primal(self, X: Any, y: Any, sample_weight: Any = None, form: str = "auto") -> Formulation:
         """Return the primal in "weights" (explicit features) or "coefficients"."""
         if form == "dual":
             raise ParameterError("form 'dual' is no primal: call dual()")
         page = NuRegressionPage.read_data(self, X, y, sample_weight, form)
-        targets, (parameters, spent) = page.data.targets, self._parameters()
+        parameters = {"C": self.C, "nu": self.nu}
+        return Formulation(Statement(partial(self._state_primal, page), parameters), page)
+
+    def _state_primal(self, page: NuRegressionPage, C: cp.Parameter, nu: cp.Parameter) -> Program:
+        targets, spent = page.data.targets, product(C, nu)
         variables, norm2, values, extra = page.machine()
         epsilon = variables["epsilon"] = cp.Variable(name="epsilon")
         xi = variables["xi"] = cp.Variable(page.n, name="xi")
@@ -200,27 +199,35 @@ class NuSVR(Method):
             "slack_star": star >= 0,
             **extra,
         }
-        lost = parameters["C"] * (page.shares @ (xi + star))
+        lost = C * (page.shares @ (xi + star))
         objective = cp.Minimize(0.5 * norm2 + spent * epsilon + lost)
         problem = cp.Problem(objective, list(constraints.values()))
-        return Formulation(Program(problem, variables, constraints, parameters), page)
+        return Program(problem, variables, constraints, {"C": C, "nu": nu})
 
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
         """Return the dual in α and α*."""
         page = NuRegressionPage.read_data(self, X, y, sample_weight, "dual")
-        parameters, spent = self._parameters()
+        parameters = {"C": self.C, "nu": self.nu}
+        return Formulation(Statement(partial(self._state_dual, page), parameters), page)
+
+    def _state_dual(self, page: NuRegressionPage, C: cp.Parameter, nu: cp.Parameter) -> Program:
         alpha = cp.Variable(page.n, name="alpha")
         star = cp.Variable(page.n, name="alpha_star")
         constraints = {
             "lower": alpha >= 0,
-            "upper": alpha <= parameters["C"] * page.shares,
+            "upper": alpha <= C * page.shares,
             "lower_star": star >= 0,
-            "upper_star": star <= parameters["C"] * page.shares,
+            "upper_star": star <= C * page.shares,
         }
         if self.intercept == "free":
             constraints["balance"] = cp.sum(alpha - star) == 0
-        constraints["sum"] = cp.sum(alpha + star) == spent
+        constraints["sum"] = cp.sum(alpha + star) == product(C, nu)
         gain = page.data.targets @ (alpha - star) - 0.5 * page.dual_norm2(alpha - star)
         problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
         variables = {"alpha": alpha, "alpha_star": star}
-        return Formulation(Program(problem, variables, constraints, parameters), page)
+        return Program(problem, variables, constraints, {"C": C, "nu": nu})
+
+
+def product(C: cp.Parameter, nu: cp.Parameter) -> cp.CallbackParam:
+    """Return C ν as one parameter, lest a product of two be compiled."""
+    return cp.CallbackParam(lambda: float(C.value) * float(nu.value), nonneg=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -25,6 +26,7 @@ from kernelqp.methods.base import (
     stated_form,
 )
 from kernelqp.methods.nu_page import FORMS, OneClassPage, share
+from kernelqp.statement import Statement
 
 if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
@@ -155,7 +157,9 @@ class OneClassSVM(Method):
         if form == "dual":
             raise ParameterError("form 'dual' is no primal: call dual()")
         page = OneClassPage.read_rows_alone(self, X, sample_weight, form)
-        nu = cp.Parameter(nonneg=True, value=self.nu, name="nu")
+        return Formulation(Statement(partial(self._state_primal, page), {"nu": self.nu}), page)
+
+    def _state_primal(self, page: OneClassPage, nu: cp.Parameter) -> Program:
         inverse = cp.CallbackParam(lambda: 1.0 / float(nu.value), nonneg=True)
         variables, norm2, values, _ = page.machine()
         rho = variables["rho"] = cp.Variable(name="rho")
@@ -163,13 +167,15 @@ class OneClassSVM(Method):
         constraints = {"margin": values >= rho - xi, "slack": xi >= 0}
         objective = cp.Minimize(0.5 * norm2 - rho + inverse * (page.costs @ xi))
         problem = cp.Problem(objective, list(constraints.values()))
-        return Formulation(Program(problem, variables, constraints, {"nu": nu}), page)
+        return Program(problem, variables, constraints, {"nu": nu})
 
     def dual(self, X: Any, y: Any = None, sample_weight: Any = None) -> Formulation:
         """Return the dual in α; y is ignored."""
         del y
         page = OneClassPage.read_rows_alone(self, X, sample_weight, "dual")
-        nu = cp.Parameter(nonneg=True, value=self.nu, name="nu")
+        return Formulation(Statement(partial(self._state_dual, page), {"nu": self.nu}), page)
+
+    def _state_dual(self, page: OneClassPage, nu: cp.Parameter) -> Program:
         inverse = cp.CallbackParam(lambda: 1.0 / float(nu.value), nonneg=True)
         alpha = cp.Variable(page.n, name="alpha")
         constraints = {
@@ -179,7 +185,7 @@ class OneClassSVM(Method):
         }
         gain = cp.Maximize(-0.5 * page.dual_norm2(page.signed(alpha)))
         problem = cp.Problem(gain, list(constraints.values()))
-        return Formulation(Program(problem, {"alpha": alpha}, constraints, {"nu": nu}), page)
+        return Program(problem, {"alpha": alpha}, constraints, {"nu": nu})
 
     def solve(  # the rest is as for every method
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -41,6 +42,7 @@ from kernelqp.methods.base import (
 from kernelqp.methods.pegasos_page import PegasosPage
 from kernelqp.pegasos_run import FULL
 from kernelqp.pegasos_solve import descend, trace
+from kernelqp.statement import Statement
 
 if TYPE_CHECKING:
     from kernelqp.data import ClassWeight
@@ -229,7 +231,9 @@ class Pegasos(Method):
         if form == "dual":
             raise ParameterError("form 'dual' is no primal: call dual()")
         page = PegasosPage.read_data(self, X, y, sample_weight, form, 1.0)
-        lam = cp.Parameter(nonneg=True, value=self.lam, name="lam")
+        return Formulation(Statement(partial(self._state_primal, page), {"lam": self.lam}), page)
+
+    def _state_primal(self, page: PegasosPage, lam: cp.Parameter) -> Program:
         variables, norm2, values, extra = page.machine()
         xi = variables["xi"] = cp.Variable(page.n, name="xi")
         constraints = {
@@ -239,17 +243,19 @@ class Pegasos(Method):
         }
         objective = cp.Minimize(0.5 * lam * norm2 + page.shares @ xi)
         problem = cp.Problem(objective, list(constraints.values()))
-        return Formulation(Program(problem, variables, constraints, {"lam": lam}), page)
+        return Program(problem, variables, constraints, {"lam": lam})
 
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
         """Return the dual in α."""
         page = PegasosPage.read_data(self, X, y, sample_weight, "dual", 1.0)
-        lam = cp.Parameter(nonneg=True, value=self.lam, name="lam")
+        return Formulation(Statement(partial(self._state_dual, page), {"lam": self.lam}), page)
+
+    def _state_dual(self, page: PegasosPage, lam: cp.Parameter) -> Program:
         alpha = cp.Variable(page.n, name="alpha")
         constraints = {"lower": alpha >= 0, "upper": lam * alpha <= page.shares}
         gain = lam * cp.sum(alpha) - 0.5 * lam * page.dual_norm2(page.signed(alpha))
         problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
-        return Formulation(Program(problem, {"alpha": alpha}, constraints, {"lam": lam}), page)
+        return Program(problem, {"alpha": alpha}, constraints, {"lam": lam})
 
     def solve(
         self,

@@ -9,6 +9,7 @@ dual           α, or α and α*      lower, upper (and _star): how far the slop
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -25,6 +26,7 @@ from kernelqp.methods.regression_page import ABSENT
 from kernelqp.methods.slacks import Tube
 from kernelqp.methods.unpenalized_page import UnpenalizedPage
 from kernelqp.risk import RegularizedRisk
+from kernelqp.statement import Statement
 from kernelqp.support import margin_unit
 
 if TYPE_CHECKING:
@@ -148,7 +150,7 @@ class UnpenalizedResidualPage(UnpenalizedPage):
 def residual_primal(
     method: Any, slacks: Slacks, X: Any, y: Any, sample_weight: Any, form: str
 ) -> Formulation:
-    """State 1/2 ‖f‖² + C · cost over w or β, b and the slacks; the cost alone for C = inf."""
+    """Return 1/2 ‖f‖² + C · cost over w or β, b and the slacks; the cost alone for C = inf."""
 
     def read(square: bool, sparse: bool) -> Any:
         penalised = bool(np.isfinite(method.C))
@@ -156,22 +158,29 @@ def residual_primal(
 
     if np.isinf(method.C):
         bare = UnpenalizedResidualPage.read_rows(method, form, FORMS, read)
-        page: Any = replace(bare.with_loss(slacks.loss, "C=inf"), slacks=slacks)
-    else:
-        page = replace(ResidualPage.read_rows(method, form, FORMS, read), slacks=slacks)
+        without = replace(bare.with_loss(slacks.loss, "C=inf"), slacks=slacks)
+        return Formulation(Statement(partial(_state_unpenalized, without, slacks), {}), without)
+    page = replace(ResidualPage.read_rows(method, form, FORMS, read), slacks=slacks)
+    return Formulation(Statement(partial(_state_primal, page, slacks), {"C": method.C}), page)
+
+
+def _state_primal(page: ResidualPage, slacks: Slacks, C: cp.Parameter) -> Program:
     variables, norm2, values, extra = page.machine()
     own, constraints, cost = slacks.state(page.data.targets, page.data.weights, values)
-    if np.isinf(method.C):
-        problem = cp.Problem(cp.Minimize(cost), list(constraints.values()))
-        return Formulation(Program(problem, variables | own, constraints, {}), page)
-    C = cp.Parameter(nonneg=True, value=method.C, name="C")
     constraints |= extra
     problem = cp.Problem(cp.Minimize(0.5 * norm2 + C * cost), list(constraints.values()))
-    return Formulation(Program(problem, variables | own, constraints, {"C": C}), page)
+    return Program(problem, variables | own, constraints, {"C": C})
+
+
+def _state_unpenalized(page: UnpenalizedResidualPage, slacks: Slacks) -> Program:
+    variables, _, values, _ = page.machine()
+    own, constraints, cost = slacks.state(page.data.targets, page.data.weights, values)
+    problem = cp.Problem(cp.Minimize(cost), list(constraints.values()))
+    return Program(problem, variables | own, constraints, {})
 
 
 def residual_dual(method: Any, slacks: Slacks, X: Any, y: Any, sample_weight: Any) -> Formulation:
-    """State the dual in α, or in α and α*."""
+    """Return the dual in α, or in α and α*."""
     if np.isinf(method.C):
         raise ParameterError(
             "C=inf is stated by its primal alone: without a penalty f is no combination of "
@@ -183,8 +192,12 @@ def residual_dual(method: Any, slacks: Slacks, X: Any, y: Any, sample_weight: An
         FORMS,
         lambda square, sparse: regression_data(X, y, sample_weight, square, sparse),
     )
-    page, weights = replace(page, slacks=slacks), page.data.weights
-    C = cp.Parameter(nonneg=True, value=method.C, name="C")
+    page = replace(page, slacks=slacks)
+    return Formulation(Statement(partial(_state_dual, page, slacks), {"C": method.C}), page)
+
+
+def _state_dual(page: ResidualPage, slacks: Slacks, C: cp.Parameter) -> Program:
+    weights = page.data.weights
     names = ("alpha", "alpha_star") if slacks.split else ("alpha",)
     variables = {name: cp.Variable(page.n, name=name) for name in names}
     alpha: Any = variables["alpha"]
@@ -207,4 +220,4 @@ def residual_dual(method: Any, slacks: Slacks, X: Any, y: Any, sample_weight: An
     if page.intercept == "free":
         constraints["balance"] = cp.sum(beta) == 0
     problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
-    return Formulation(Program(problem, variables, constraints, {"C": C}), page)
+    return Program(problem, variables, constraints, {"C": C})

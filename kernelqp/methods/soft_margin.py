@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import cvxpy as cp
@@ -41,6 +42,7 @@ from kernelqp.methods.base import (
     stated_form,
 )
 from kernelqp.methods.margin_page import MarginPage
+from kernelqp.statement import Statement
 
 if TYPE_CHECKING:
     from kernelqp.data import ClassWeight
@@ -194,8 +196,10 @@ class SoftMarginSVM(Method):
         if form == "dual":
             raise ParameterError("form 'dual' is no primal: call dual()")
         page = MarginPage.read_data(self, X, y, sample_weight, form, float(self.slack_power))
+        return Formulation(Statement(partial(self._state_primal, page), {"C": self.C}), page)
+
+    def _state_primal(self, page: MarginPage, C: cp.Parameter) -> Program:
         targets, weights = page.data.targets, page.data.weights
-        C = cp.Parameter(nonneg=True, value=self.C, name="C")
         variables, norm2, values, extra = page.machine()
         xi = variables["xi"] = cp.Variable(targets.size, name="xi")
         constraints = {
@@ -206,13 +210,15 @@ class SoftMarginSVM(Method):
         paid = xi if self.slack_power == 1 else power_expr(xi, float(self.slack_power))
         objective = cp.Minimize(0.5 * norm2 + C * (weights @ paid))
         problem = cp.Problem(objective, list(constraints.values()))
-        return Formulation(Program(problem, variables, constraints, {"C": C}), page)
+        return Program(problem, variables, constraints, {"C": C})
 
     def dual(self, X: Any, y: Any, sample_weight: Any = None) -> Formulation:
         """Return the dual in α."""
         page = MarginPage.read_data(self, X, y, sample_weight, "dual", float(self.slack_power))
+        return Formulation(Statement(partial(self._state_dual, page), {"C": self.C}), page)
+
+    def _state_dual(self, page: MarginPage, C: cp.Parameter) -> Program:
         targets, weights, q = page.data.targets, page.data.weights, float(self.slack_power)
-        C = cp.Parameter(nonneg=True, value=self.C, name="C")
         alpha = cp.Variable(targets.size, name="alpha")
         constraints = {"lower": alpha >= 0}
         gain = cp.sum(alpha) - 0.5 * page.dual_norm2(page.signed(alpha))
@@ -229,4 +235,4 @@ class SoftMarginSVM(Method):
         if self.intercept == "free":
             constraints["balance"] = targets @ alpha == 0
         problem = cp.Problem(cp.Maximize(gain), list(constraints.values()))
-        return Formulation(Program(problem, {"alpha": alpha}, constraints, {"C": C}), page)
+        return Program(problem, {"alpha": alpha}, constraints, {"C": C})
