@@ -46,6 +46,7 @@ MUST_NOT_KNOW = {
     "kkt": ("kernelqp.methods", "kernelqp.losses", "kernelqp.risk"),
     "methods": SOLVERS,
     "formulation.py": ("kernelqp.losses", *METHODS),
+    "statement.py": ("kernelqp.losses", *SOLVERS, *METHODS),
     "twin.py": METHODS,
     "solve.py": METHODS,
     "solution.py": ("kernelqp.losses", *SOLVERS, *METHODS),
