@@ -1,10 +1,10 @@
-"""The Gram matrix of a kernel that is never formed: columns are computed in blocks when needed.
+"""The Gram matrix of a kernel that is not formed: rows of K are computed in blocks when needed.
 
-A dual point has a multiplier on its support vectors only, so that K β needs their columns and no
-others. The columns met first are kept up to a bound on memory; the rest are computed again.
+A dual point has a multiplier on its support vectors only, so that K β needs their rows and no
+others. The rows met first are kept up to a bound on memory; the rest are computed again.
 
 With a free intercept any origin of the feature space serves. `centred` takes the mean of a few
-rows, m = Σ a_j φ(x_j), which needs their columns, where the mean of all would need n²:
+rows, m = Σ a_j φ(x_j), which needs their rows of K, where the mean of all would need n²:
 
     k'(x, z) = k(x, z) − Σ a_j k(x_j, z) − Σ a_j k(x, x_j) + Σ a_i a_j k(x_i, x_j)
 """
@@ -20,38 +20,26 @@ import numpy as np
 from kernelqp.arrays import EPS
 from kernelqp.errors import ParameterError
 from kernelqp.gram import Gram, check_finite
+from kernelqp.kernel_matrix import RowsOf, symmetric_matrix
+from kernelqp.row_store import Products, RowStore
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Matrix, Vector
     from kernelqp.kernels import Kernel
 
-MEMORY = 512 * 2**20  # bytes of columns that are kept
+MEMORY = 512 * 2**20  # bytes of rows that are kept
 CHUNK = 32 * 2**20  # bytes of a block on its way
 ORIGIN = 64  # rows whose mean is the origin after centring
 
 
 @dataclass(eq=False, slots=True)
-class Columns:
-    """Columns of K in the order in which they came; ``place`` is −1 for one that is not kept."""
+class Kept:
+    """What a kernel on its rows keeps, shared with what is centred from it."""
 
-    block: Matrix
-    place: Indices
-    filled: int = 0
-
-    @classmethod
-    def room(cls, n: int, most: int) -> Columns:
-        """Return room for ``most`` columns; memory is taken as they come."""
-        return cls(np.empty((n, min(most, n)), order="F"), np.full(n, -1))
-
-    @property
-    def free(self) -> int:
-        """How many more there is room for."""
-        return int(self.block.shape[1]) - self.filled
-
-    def add(self, columns: Indices) -> None:
-        """Count columns that were written into the room that was free."""
-        self.place[columns] = self.filled + np.arange(columns.size)
-        self.filled += columns.size
+    memory: int
+    store: RowStore | None = None
+    whole: Matrix | None = None
+    products: Products = field(default_factory=Products)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,13 +54,15 @@ class BlockGram(Gram):
         The rows.
     origin : Indices, or None
         The rows whose mean in feature space is the origin; None for the kernel's own origin.
-    memory : int
-        Bytes of columns that are kept.
+    kept : Kept
+        The rows of K that are kept, before centring, and the bytes that they may take.
 
     Raises
     ------
     ParameterError
         If the kernel is not PSD by construction: it has to be measured, and that needs all of K.
+    KernelError
+        If k(x, x) is not finite in a row; then, by Cauchy and Schwarz, no other entry is.
 
     Examples
     --------
@@ -85,15 +75,14 @@ class BlockGram(Gram):
     kernel: Kernel | None = None
     X: Matrix | None = None
     origin: Indices | None = None
-    memory: int = MEMORY
-    _kept: dict[str, Columns] = field(default_factory=dict, repr=False)
+    kept: Kept = field(default_factory=lambda: Kept(MEMORY), repr=False)
 
     @classmethod
     def on(cls, kernel: Kernel, X: Matrix, memory: int = MEMORY) -> BlockGram:
         """Return the Gram of a kernel on the rows of X."""
         if not kernel.psd:
             raise ParameterError(f"{kernel!r} is not PSD by construction: use Gram.of")
-        return cls(None, None, kernel=kernel, X=X, memory=memory)
+        return cls(None, None, kernel=kernel, X=X, kept=Kept(memory))
 
     @property
     def n(self) -> int:
@@ -101,85 +90,127 @@ class BlockGram(Gram):
         return len(self._rows)
 
     @property
+    def memory(self) -> int:
+        """Bytes of rows that may be kept."""
+        return self.kept.memory
+
+    @property
     def _rows(self) -> Matrix:
         assert self.X is not None  # set by ``on``
         return self.X
 
-    def _raw(self, rows: Indices | slice, columns: Indices) -> Matrix:
-        """k(x_i, x_j) before centring."""
+    @property
+    def _kernel(self) -> Kernel:
         assert self.kernel is not None  # set by ``on``
-        block = np.asarray(self.kernel(self._rows[rows], self._rows[columns]), dtype=np.float64)
+        return self.kernel
+
+    @cached_property
+    def _rows_of(self) -> RowsOf:
+        return RowsOf(self._kernel, self._rows)
+
+    # --- rows before centring ------------------------------------------------------------------
+
+    @property
+    def store(self) -> RowStore:
+        """The rows of K that are kept, before centring."""
+        if self.kept.store is None:
+            self.kept.store = RowStore.room(self.n, max(self.memory // (8 * self.n), ORIGIN))
+        return self.kept.store
+
+    def keep(self, rows: Indices) -> None:
+        """Compute and keep rows that are not yet there, as many as memory allows."""
+        store = self.store
+        new = store.missing(rows)[: store.free]
+        if new.size:
+            self._rows_of.fill(new, store.block[store.filled :][: new.size])
+            store.add(new)
+
+    def raw_product(self, rows: Indices, values: Vector) -> Vector:
+        """Return Σ_j K_j values_j before centring, shape (n,)."""
+        self.keep(rows)
+        kept = self.store.place[rows] >= 0
+        found = self.store.product(rows[kept], values[kept])
+        if not kept.all():
+            found = found + self._passing(rows[~kept], values[~kept])
+        return found
+
+    def raw_block(self, rows: Indices, columns: Indices, out: Matrix | None = None) -> Matrix:
+        """Return K of some rows and columns before centring, as a new matrix or in ``out``."""
+        if not self.store.missing(rows).size:
+            return self.store.picked(rows, columns, out)
+        found = self._computed(rows, columns)
+        if out is not None:
+            out[:] = found
+        return found
+
+    def raw_rows(self, rows: Indices) -> Matrix:
+        """Return rows of K before centring, computed anew."""
+        found = np.empty((rows.size, self.n))
+        self._rows_of.fill(rows, found)
+        return found
+
+    def _passing(self, rows: Indices, values: Vector) -> Vector:
+        """Σ_j K_j values_j of rows that there is no room for, block by block."""
+        out, height = np.empty(self.n), max(1, CHUNK // (8 * rows.size))
+        for start in range(0, self.n, height):
+            chunk = slice(start, start + height)
+            out[chunk] = self._computed(chunk, rows) @ values
+        return out
+
+    def _computed(self, rows: Indices | slice, columns: Indices) -> Matrix:
+        block = np.asarray(self._kernel(self._rows[rows], self._rows[columns]), dtype=np.float64)
         check_finite(block.sum(axis=1), f"kernel {self.kernel!r}")
         return block
 
+    # --- the Gram ------------------------------------------------------------------------------
+
     @cached_property
-    def _shift(self) -> tuple[Vector, float]:
+    def shift(self) -> tuple[Vector, float]:
         """Σ a_j k(x_i, x_j) for every row i, and Σ a_i a_j k(x_i, x_j)."""
         if self.origin is None:
             return np.zeros(self.n), 0.0
-        to_origin = self._product(self.origin, np.full(len(self.origin), 1.0 / len(self.origin)))
+        to_origin = self.raw_product(self.origin, np.full(self.origin.size, 1.0 / self.origin.size))
         return to_origin, float(to_origin[self.origin].mean())
-
-    def _product(self, columns: Indices, values: Vector) -> Vector:
-        """Σ_j k(x_i, x_j) values_j, block by block."""
-        out = np.empty(self.n)
-        for chunk in self._chunks(len(columns)):
-            out[chunk] = self._raw(chunk, columns) @ values
-        return out
-
-    def _chunks(self, width: int) -> list[slice]:
-        """Slices of rows whose blocks of ``width`` columns stay within CHUNK."""
-        height = max(1, CHUNK // (8 * max(width, 1)))
-        return [slice(i, i + height) for i in range(0, self.n, height)]
-
-    @cached_property
-    def _columns(self) -> Columns:
-        """The columns kept so far; shared with what is centred from this."""
-        if "columns" not in self._kept:
-            self._kept["columns"] = Columns.room(self.n, self.memory // (8 * self.n))
-        return self._kept["columns"]
-
-    def _keep(self, columns: Indices) -> None:
-        """Compute and keep columns that are not yet there, as many as memory allows."""
-        kept = self._columns
-        new = columns[kept.place[columns] < 0][: kept.free]
-        if new.size:
-            for chunk in self._chunks(new.size):
-                kept.block[chunk, kept.filled : kept.filled + new.size] = self._raw(chunk, new)
-            kept.add(new)
 
     def matvec(self, beta: Vector) -> Vector:
         """K beta, shape (n,) or (n, k) like beta."""
         if beta.ndim == 2:
             return np.column_stack([self.matvec(column) for column in beta.T])
-        support = np.flatnonzero(beta)
-        self._keep(support)
-        kept = self._columns
-        place = kept.place[support]
-        at_kept = np.zeros(kept.filled)
-        at_kept[place[place >= 0]] = beta[support[place >= 0]]
-        raw, rest = kept.block[:, : kept.filled] @ at_kept, support[place < 0]
-        if rest.size:
-            raw = raw + self._product(rest, beta[rest])
-        return self._moved(raw, float(beta.sum()))
-
-    def _moved(self, raw: Vector, total: float) -> Vector:
-        """K' β from K β and Σ β."""
+        raw = self.kept.products.of(beta, self._raw_matvec)
         if self.origin is None:
             return raw
-        to_origin, size = self._shift
+        to_origin, size = self.shift
+        total = float(beta.sum())
         return raw - float(raw[self.origin].mean()) + (size - to_origin) * total
+
+    def _raw_matvec(self, beta: Vector) -> Vector:
+        support = np.flatnonzero(beta)
+        return self.raw_product(support, beta[support])
 
     def inner(self, a: Vector, b: Vector) -> float:
         """Inner product a' K b."""
         return float(a @ self.matvec(b))
 
+    def balanced(self, beta: Vector) -> Vector:
+        """Return the β that sums to 0 with the same f: the origin has weight 1 in all."""
+        if self.origin is None:
+            return super().balanced(beta)
+        found = beta.copy()
+        found[self.origin] -= float(beta.sum()) / self.origin.size
+        return found
+
+    @cached_property
+    def raw_diagonal(self) -> Vector:
+        """k(x_i, x_i) before centring, shape (n,)."""
+        diagonal = np.asarray(self._kernel.diagonal(self._rows), dtype=np.float64)
+        check_finite(diagonal, f"kernel {self.kernel!r}")
+        return diagonal
+
     @cached_property
     def diagonal(self) -> Vector:
         """K_ii, shape (n,)."""
-        assert self.kernel is not None  # set by ``on``
-        to_origin, size = self._shift
-        return np.maximum(self.kernel.diagonal(self._rows) - 2.0 * to_origin + size, 0.0)
+        to_origin, size = self.shift
+        return np.maximum(self.raw_diagonal - 2.0 * to_origin + size, 0.0)
 
     @cached_property
     def row_bounds(self) -> Vector:
@@ -190,22 +221,38 @@ class BlockGram(Gram):
     def submatrix(self, rows: Indices, cols: Indices | None = None) -> Matrix:
         """K[rows][:, cols] as a new dense matrix; `cols` are the same as `rows` when omitted."""
         columns = rows if cols is None else cols
-        block = self._raw(rows, columns)
-        to_origin, size = self._shift
+        block = self.raw_block(rows, columns)
+        to_origin, size = self.shift
         block -= to_origin[rows][:, None]
         block -= to_origin[columns]
         block += size
         return block
 
     def dense_matrix(self) -> Matrix:
-        """K in full, at each call."""
-        everyone = np.arange(self.n)
-        return self.submatrix(everyone)
+        """K in full, exactly symmetric; kept where it is not centred and memory allows."""
+        if self.origin is not None:
+            K = self._formed()
+            to_origin, size = self.shift
+            K = K - to_origin[:, None]
+            K -= to_origin
+            K += size
+            return np.asarray(0.5 * (K + K.T))
+        return self._formed()
+
+    def _formed(self) -> Matrix:
+        """K before centring; its rows are kept where memory allows."""
+        if self.kept.whole is not None:
+            return self.kept.whole
+        fits = 8 * self.n**2 <= self.memory
+        K = symmetric_matrix(self._kernel, self._rows, self.store.block if fits else None)
+        K.setflags(write=False)
+        if fits:
+            self.kept.whole, self.kept.store = K, RowStore.whole(K)
+        return K
 
     def of_rows(self, rows: Indices, memory: int) -> BlockGram:
         """Return the Gram of some of the rows, about the kernel's own origin."""
-        assert self.kernel is not None  # set by ``on``
-        return BlockGram.on(self.kernel, self._rows[rows], memory)
+        return BlockGram.on(self._kernel, self._rows[rows], memory)
 
     def whole(self) -> Gram:
         """Return K formed, as a Gram of its own."""
@@ -216,8 +263,10 @@ class BlockGram(Gram):
         return self.whole().scaled(t)
 
     def plus_constant(self, c: float = 1.0) -> Gram:
-        """Return K + c 11', formed."""
-        return self.whole().plus_constant(c)
+        """Return K + c 11'."""
+        from kernelqp.kernel_algebra import power_series  # knows kernels, as does whoever calls
+
+        return BlockGram.on(power_series(self._kernel, [c, 1.0]), self._rows, self.memory)
 
     @cached_property
     def _thin_factor(self) -> Matrix:
@@ -226,7 +275,7 @@ class BlockGram(Gram):
     @cached_property
     def _centred(self) -> Gram:
         spread = np.linspace(0, self.n - 1, min(ORIGIN, self.n)).astype(np.intp)
-        centred = replace(self, origin=spread)  # the kept columns are before centring: shared
+        centred = replace(self, origin=spread)  # the kept rows are before centring: shared
         if centred.mean_diagonal <= 8 * EPS * np.abs(self.diagonal).max():  # a constant kernel
             return Gram.from_factor(np.zeros((self.n, 1)))
         return centred

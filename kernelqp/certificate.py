@@ -161,7 +161,8 @@ def certify_candidate(
     terms, scale = blame(risk, dual0, function0, theta0), gap_scale(risk)
     if feasible(risk, dual0.coefficients) and _at_ends_exactly(risk, dual0.coefficients):
         point = _report(risk, side, dual0, function0, theta0)
-        if relative_gap(point.primal, point.dual, scale) <= EXACT:  # there is nothing to repair
+        nothing = max(EXACT * max(abs(point.dual), scale), _rounding(risk, point))
+        if abs(point.primal - point.dual) <= nothing:  # there is nothing to repair
             moved = _distance(risk, function0, point.function)
             return _judged(risk, point, terms, moved, tol, scale)
     point = _report(risk, side, repair_dual(risk, dual0, theta0), function0, theta0)
@@ -206,9 +207,7 @@ def _judged(
 ) -> Verdict:
     """Return the certificate of a point with its P and D."""
     gap = point.primal - point.dual
-    noise = rounding_of_bounds(risk, point.at)
-    beta = point.at.coefficients
-    noise += rounding_of_primal(risk, point.primal, point.function, point.theta, beta)
+    noise = _rounding(risk, point)
     relative = relative_gap(point.primal, point.dual, scale, noise)
     certificate = Certificate(
         primal_value=point.primal,
@@ -225,6 +224,14 @@ def _judged(
         certified=relative <= tol and gap >= -noise,
     )
     return Verdict(certificate, point.at, point.function, point.theta)
+
+
+def _rounding(risk: RegularizedRisk, point: _Point) -> float:
+    """Return what P − D is known to, with what rounding leaves of B'β − d at its price θ."""
+    beta = point.at.coefficients
+    left = float(np.abs(imbalance(risk, beta)) @ np.abs(point.theta))
+    sums = rounding_of_primal(risk, point.primal, point.function, point.theta, beta)
+    return rounding_of_bounds(risk, point.at) + sums + left
 
 
 def complete(risk: RegularizedRisk, candidate: Candidate) -> tuple[Function, Function, Vector]:

@@ -199,6 +199,10 @@ class Gram:
         """Squared norm beta' K beta, never negative."""
         return max(self.inner(beta, beta), 0.0)
 
+    def balanced(self, beta: Vector) -> Vector:  # of another origin it says more
+        """Return the beta that sums to 0 with the same f, of a centred kernel."""
+        return np.asarray(beta - beta.mean())
+
     def weights(self, beta: Vector) -> Vector:
         """F' beta, shape (r,); for a factor only."""
         if self.factor is None:

@@ -1,55 +1,72 @@
-"""Distances, and the symmetric matrix of a kernel in tiles, on all cores."""
+"""Distances, and the symmetric matrix of a kernel, or rows of it, in tiles on all cores."""
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from threadpoolctl import ThreadpoolController
 
 from kernelqp.errors import KernelError
+from kernelqp.threads import on_all_cores
 
 if TYPE_CHECKING:
-    from kernelqp._types import Matrix
+    from kernelqp._types import Indices, Matrix, Vector
     from kernelqp.kernels import Kernel
 
 TILE = 512  # rows and columns of a tile: 2 MB
+HIGH, WIDE = 64, 2048  # rows and columns of a tile of a few rows
 SMALL = 256  # rows up to which one call is as fast, and differences cost nothing
 NEAR = 200.0  # γ (|x|² + |z|²) up to which products of coordinates give γ |x − z|² to about 1e-13
 
 
-def square_distances(X: Matrix, Z: Matrix, gamma: float) -> Matrix:
-    """Return |x_i − z_j|², shape (n, m), as exactly as γ |x − z|² is needed.
+class SquareDistances:
+    """−γ |x − z_j|² from the points z_j.
 
-    |x|² + |z|² − 2 x'z about the mean of Z is several times faster than differences, and loses
-    figures only of points that lie far out in units of 1/√γ: these are left to differences, and so
-    are few points, whose duplicates are then exactly so.
+    |x|² + |z|² − 2 x'z about the mean of the z_j, one product of matrices with two columns more, is
+    several times faster than differences, and loses figures only of points that lie far out in
+    units of 1/√γ: these are left to differences, and so are few points, whose duplicates are then
+    exactly so.
     """
-    if len(X) * len(Z) <= SMALL**2:
-        return np.asarray(cdist(X, Z, "sqeuclidean"))
-    centre = Z.mean(axis=0)
-    x, z = X - centre, Z - centre
-    x2, z2 = np.einsum("ij,ij->i", x, x), np.einsum("ij,ij->i", z, z)
-    if not gamma * (x2.max(initial=0.0) + z2.max(initial=0.0)) <= NEAR:
-        return np.asarray(cdist(X, Z, "sqeuclidean"))
-    distances = x @ z.T
-    distances *= -2.0
-    distances += x2[:, None]
-    distances += z2
-    return np.asarray(np.maximum(distances, 0.0, out=distances))
+
+    def __init__(self, Z: Matrix, gamma: float) -> None:
+        self._Z, self._gamma = Z, gamma
+
+    @cached_property
+    def _prepared(self) -> tuple[Vector, Matrix, float]:
+        """The mean, [z, 1, |z|²] about it, and the largest |z|²."""
+        centre = self._Z.mean(axis=0)
+        z = self._Z - centre
+        norms = np.einsum("ij,ij->i", z, z)
+        return centre, np.column_stack([z, np.ones(len(z)), norms]), float(norms.max(initial=0.0))
+
+    def exponents(self, X: Matrix, out: Matrix | None = None) -> Matrix:
+        """Return −γ |x_i − z_j|², shape (n, m), in ``out`` if given."""
+        if max(len(X), len(self._Z)) > SMALL:
+            centre, known, farthest = self._prepared
+            x = X - centre
+            norms = np.einsum("ij,ij->i", x, x)
+            if self._gamma * (norms.max(initial=0.0) + farthest) <= NEAR:
+                own = -self._gamma * np.column_stack([-2.0 * x, norms, np.ones(len(x))])
+                found = np.matmul(own, known.T, out=out)
+                return np.asarray(np.minimum(found, 0.0, out=found))
+        return np.multiply(cdist(X, self._Z, "sqeuclidean"), -self._gamma, out=out)
 
 
-def city_distances(X: Matrix, Z: Matrix, gamma: float) -> Matrix:  # noqa: ARG001  # exact in any unit
-    """Return Σ_k |x_ik − z_jk|, shape (n, m)."""
-    return np.asarray(cdist(X, Z, "cityblock"))
+class CityDistances:
+    """−γ Σ_k |x_k − z_jk| from the points z_j: exact in any unit."""
+
+    def __init__(self, Z: Matrix, gamma: float) -> None:
+        self._Z, self._gamma = Z, gamma
+
+    def exponents(self, X: Matrix, out: Matrix | None = None) -> Matrix:
+        """Return −γ Σ_k |x_ik − z_jk|, shape (n, m), in ``out`` if given."""
+        return np.multiply(cdist(X, self._Z, "cityblock"), -self._gamma, out=out)
 
 
-def symmetric_matrix(kernel: Kernel, X: Matrix) -> Matrix:
-    """Return K of a kernel that is PSD by construction, exactly symmetric.
+def symmetric_matrix(kernel: Kernel, X: Matrix, room: Matrix | None = None) -> Matrix:
+    """Return K of a kernel that is PSD by construction, exactly symmetric; in ``room`` if given.
 
     Raises
     ------
@@ -57,15 +74,14 @@ def symmetric_matrix(kernel: Kernel, X: Matrix) -> Matrix:
         If an entry is not finite.
     """
     n = len(X)
-    if n <= SMALL:
+    if n <= SMALL and room is None:
         K = np.asarray(kernel(X), dtype=np.float64)
         _check_finite(K, kernel)
         lower = np.tril_indices(n, -1)
         K[lower] = K.T[lower]
         return K
-    K = np.empty((n, n))
+    K = np.empty((n, n)) if room is None else room
     starts = range(0, n, TILE)
-    tiles = [(i, j) for i in starts for j in starts if j >= i]
 
     def fill(tile: tuple[int, int]) -> None:
         i, j = tile
@@ -79,15 +95,37 @@ def symmetric_matrix(kernel: Kernel, X: Matrix) -> Matrix:
             K[j : j + TILE, i : i + TILE] = block.T
         K[i : i + TILE, j : j + TILE] = block
 
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(fill, tiles))
+    on_all_cores(fill, [(i, j) for i in starts for j in starts if j >= i])
     return K
 
 
-@lru_cache(maxsize=1)
-def _blas() -> ThreadpoolController:
-    """Return what holds BLAS to one thread while the tiles have the cores: they would contend."""
-    return ThreadpoolController()
+class RowsOf:
+    """Rows of K for a kernel on the rows of X, as many at a time as are asked for."""
+
+    def __init__(self, kernel: Kernel, X: Matrix) -> None:
+        self._kernel, self._X = kernel, X
+        starts = range(0, len(X), WIDE)
+        self._parts = [(slice(j, j + WIDE), kernel.against(X[j : j + WIDE])) for j in starts]
+
+    def fill(self, rows: Indices, out: Matrix) -> None:
+        """Write K of some rows, shape (len(rows), n), with the exact diagonal.
+
+        Raises
+        ------
+        KernelError
+            If an entry is not finite.
+        """
+        points = self._X[rows]
+
+        def fill(tile: tuple[int, int]) -> None:
+            i, (columns, against) = tile[0], self._parts[tile[1]]
+            place = out[i : i + HIGH, columns]
+            against(points[i : i + HIGH], place)
+            _check_finite(place, self._kernel)
+
+        heights = range(0, len(rows), HIGH)
+        on_all_cores(fill, [(i, part) for i in heights for part in range(len(self._parts))])
+        out[np.arange(len(rows)), rows] = self._kernel.diagonal(points)
 
 
 def _check_finite(block: Matrix, kernel: Kernel) -> None:

@@ -17,7 +17,7 @@ import scipy.sparse
 
 from kernelqp._types import Matrix, Vector
 from kernelqp.errors import KernelError, ParameterError
-from kernelqp.kernel_matrix import city_distances, square_distances
+from kernelqp.kernel_matrix import CityDistances, SquareDistances
 from kernelqp.kernel_parameters import (
     Gamma,
     checked_gamma,
@@ -51,6 +51,14 @@ class Kernel(Protocol):
 
     def diagonal(self, X: Matrix) -> Vector:
         """Values k(X_i, X_i), shape (n_x,)."""
+
+    def against(self, Z: Matrix) -> Callable[[Matrix, Matrix], None]:
+        """Return what writes k(X, Z) of one X after another into a matrix."""
+
+        def to(X: Matrix, out: Matrix) -> None:
+            out[:] = self(X, Z)
+
+        return to
 
     def features(self, X: Matrix) -> Matrix | None:  # noqa: ARG002
         """Explicit features F, shape (n_x, r), with k(X, Z) = F_X F_Z'; None if implicit."""
@@ -159,14 +167,23 @@ class _OfDistance(_Scaled, Protocol):
     """exp(-gamma distance(x, z)) for a distance that makes it PSD."""
 
     psd: bool = True
-    _distances: ClassVar[Any]  # of X, Z and gamma
+    _distances: ClassVar[type[SquareDistances] | type[CityDistances]]
 
     @np.errstate(all="ignore")
     def __call__(self, X: Matrix, Z: Matrix | None = None) -> Matrix:
-        gamma = self._number
-        distance = type(self)._distances(points(X), points(X if Z is None else Z), gamma)
-        distance *= -gamma
-        return cast("Matrix", np.exp(distance, out=distance))
+        exponents = self._distances(points(X if Z is None else Z), self._number).exponents(
+            points(X)
+        )
+        return cast("Matrix", np.exp(exponents, out=exponents))
+
+    def against(self, Z: Matrix) -> Callable[[Matrix, Matrix], None]:
+        distances = self._distances(points(Z), self._number)
+
+        @np.errstate(all="ignore")
+        def to(X: Matrix, out: Matrix) -> None:
+            np.exp(distances.exponents(points(X), out), out=out)
+
+        return to
 
     def diagonal(self, X: Matrix) -> Vector:
         return np.ones(len(X))
@@ -262,7 +279,7 @@ class RBF(_OfDistance):
     gamma: Gamma = None
     sigma: float | None = None
 
-    _distances: ClassVar = staticmethod(square_distances)
+    _distances = SquareDistances
 
     def __post_init__(self) -> None:
         if self.sigma is not None:
@@ -282,7 +299,7 @@ class Laplacian(_OfDistance):
 
     gamma: Gamma = None
 
-    _distances: ClassVar = staticmethod(city_distances)
+    _distances = CityDistances
 
     def __post_init__(self) -> None:
         set_fields(self, gamma=checked_gamma(self.gamma))

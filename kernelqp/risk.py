@@ -314,7 +314,8 @@ class RegularizedRisk(TwoSided):
         if constant is None:
             return function, theta
         moved = self.function(beta=function.beta, weights=function.weights)
-        return moved, theta + (self.middle - float(moved.values.mean())) * constant
+        origin = float(moved.values.mean() - function.values.mean())
+        return moved, theta + (self.middle - origin) * constant
 
     def predictions(self, function: Function, theta: Vector) -> Vector:
         """Return p = f(x) + Bθ, shape (n,)."""

@@ -26,6 +26,7 @@ from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
 from kernelqp.solvers.native import NATIVE, native, takes
+from kernelqp.threads import threads_for
 from kernelqp.tolerance import check_tol
 from kernelqp.twin import Relative, Twin, hardness
 
@@ -55,9 +56,16 @@ def solve_formulation(
     formulation: Formulation, solver: str, tol: float, **options: Any
 ) -> Solution | Infeasible:
     """Solve in the dimensionless twin, write the raw answer to the page, and certify it."""
-    started = time.perf_counter()
     check_tol(tol)
     risk = formulation.risk()
+    with threads_for(risk.n):
+        return _solved(formulation, risk, solver, tol, options)
+
+
+def _solved(
+    formulation: Formulation, risk: Any, solver: str, tol: float, options: dict[str, Any]
+) -> Solution | Infeasible:
+    started = time.perf_counter()
     if isinstance(risk, BallRisk):
         return solve_on_page(formulation, risk, solver, tol, options)
     if (unattained := not_attained(formulation, risk)) is not None:

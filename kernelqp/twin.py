@@ -178,10 +178,8 @@ class Twin:
             function = risk.function(weights=gain * values["w"].value)
         else:
             beta = gain * values["beta"].value
-            # a centred kernel does not see the mean of β: without it f is the same, and balanced
-            function = risk.function(
-                beta - beta.mean() if risk.offset.free_constant is not None else beta
-            )
+            free = risk.offset.free_constant is not None  # then the kernel is centred
+            function = risk.function(risk.gram.balanced(beta) if free else beta)
         multiplier = self._multiplier("prediction")
         beta = None if multiplier is None else self.unit * multiplier
         theta = self.stretch * values["theta"].value if "theta" in values else np.zeros(0)

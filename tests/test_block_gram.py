@@ -44,7 +44,7 @@ def same(gram, K):
 def test_the_same_numbers_as_the_whole_matrix(kernel, columns):
     gram, K = BlockGram.on(kernel, X, memory=8 * len(X) * columns), kernel(X)
     same(gram, K)
-    assert gram._columns.block.nbytes <= 8 * len(X) * columns
+    assert gram.store.block.nbytes <= 8 * len(X) * columns
     centred = gram.centred()
     assert centred.origin.size == ORIGIN
     same(centred, about(K, centred.origin))

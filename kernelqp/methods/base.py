@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class Method:
     """A textbook method; subclasses state its primal and its dual."""
 
     kernel: Any
+    few_support_vectors: ClassVar[bool] = False  # whether rows of K may never be asked for
 
     def primal(self, X: Any, y: Any, sample_weight: Any = None, form: str = "auto") -> Formulation:
         """Return the primal as a cvxpy problem; the forms are the method's own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kernelqp.kernels import Linear, resolve
 from kernelqp.methods.base import INTERCEPTS, Method, one_of
@@ -51,6 +51,7 @@ class HardMarginSVM(HardMarginForms, Method):
     1.000000 -1.0000 0.707107
     """
 
+    few_support_vectors: ClassVar[bool] = True
     kernel: Kernel | Any = field(default_factory=Linear)
     intercept: str = "free"
 

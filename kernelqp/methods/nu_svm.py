@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import cvxpy as cp
 
@@ -86,6 +86,7 @@ class NuSVM(Method):
     ['no', 'yes']
     """
 
+    few_support_vectors: ClassVar[bool] = True
     nu: float = 0.5
     kernel: Kernel | Any = field(default_factory=Linear)
     intercept: str = "free"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import cvxpy as cp
 
@@ -86,6 +86,7 @@ class NuSVR(Method):
     6.4050 0.9000 0.1500 0.1500
     """
 
+    few_support_vectors: ClassVar[bool] = True
     C: float = 1.0
     nu: float = 0.5
     kernel: Kernel | Any = field(default_factory=Linear)

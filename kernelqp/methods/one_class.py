@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import cvxpy as cp
 
@@ -76,6 +76,7 @@ class OneClassSVM(Method):
     [-1, 1]
     """
 
+    few_support_vectors: ClassVar[bool] = True
     nu: float = 0.5
     kernel: Kernel | Any = field(default_factory=Linear)
     intercept: str = "none"

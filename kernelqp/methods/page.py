@@ -17,7 +17,7 @@ from kernelqp.cross_gram import cross_gram
 from kernelqp.data import Data, read_new_features
 from kernelqp.errors import ParameterError
 from kernelqp.fenchel import constant, square_norm
-from kernelqp.gram import Gram
+from kernelqp.gram_on import gram_on
 from kernelqp.kernels import Linear
 from kernelqp.repaired import is_precomputed
 from kernelqp.risk import Offset
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from kernelqp._types import Indices, Vector
     from kernelqp.formulation import Point
+    from kernelqp.gram import Gram
     from kernelqp.kernels import Kernel
     from kernelqp.risk import Function, RegularizedRisk
 
@@ -56,7 +57,7 @@ class KernelPage:
         """
         data = read(is_precomputed(method.kernel), isinstance(method.kernel, Linear))
         kernel = method.kernel.bind(data.X)
-        gram = Gram.of(kernel, data.X, precision=data.precision)
+        gram = gram_on(kernel, data.X, data.precision, few=method.few_support_vectors)
         if form == "auto":
             form = "weights" if gram.factor is not None else "coefficients"
         if form == "weights" and gram.factor is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import cvxpy as cp
 
@@ -99,6 +99,7 @@ class SoftMarginSVM(Method):
     ['no', 'yes']
     """
 
+    few_support_vectors: ClassVar[bool] = True
     C: float = 1.0
     slack_power: float = 1
     kernel: Kernel | Any = field(default_factory=Linear)

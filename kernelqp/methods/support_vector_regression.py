@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -91,6 +91,7 @@ class SupportVectorRegression(Method):
     0.488889 0.6667 0.5000 [-0.1556 -0.2     0.2     0.1556]
     """
 
+    few_support_vectors: ClassVar[bool] = True
     C: float = 1.0
     epsilon: float = 0.1
     loss: str = "epsilon_insensitive"

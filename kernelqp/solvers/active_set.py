@@ -20,21 +20,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import lapack
 
+from kernelqp.solvers.free_rows import FreeRows
 from kernelqp.solvers.smo import SMALL, descend
 
 if TYPE_CHECKING:
-    from kernelqp._types import Indices, Mask, Matrix, Vector
+    from kernelqp._types import Indices, Mask, Vector
+    from kernelqp.solvers.free_rows import Solve
     from kernelqp.solvers.kernel_qp import KernelQP, Position
 
 ROUGH = 0.025  # of the first violation: where the rough start ends
+KINKED = 0.1  # of that where rows may stop at 0 as well: they go to and fro for longer
 FINER = 0.1  # of that: where it ends after the sets did not settle
 STARTS = 4
 ROUNDS = 25
 PATIENCE = 4  # rounds without fewer changes
 FEW = 500  # rows that may change one at a time
-JITTERS = (1e-15, 1e-13, 1e-11)  # of the trace: what a singular matrix is given on its diagonal
 REFINED = 6
 DRIFTED = 1e-15  # of the sums in a slope: what steps may leave of rounding in it
 SOLVED = 1e-12  # of the size of a slope: what a solved system leaves
@@ -50,7 +51,7 @@ def active_set(qp: KernelQP) -> tuple[Vector, Vector] | None:
     size = _violation(qp, at)
     if size == 0.0 or not np.isfinite(size):
         return None
-    stop = ROUGH * size
+    stop = ROUGH * size * (KINKED if qp.row.eps.any() else 1.0)
     for _ in range(STARTS):
         descend(qp, at, stop, 20 * qp.n + 1000)
         found = settle_sets(qp, at.copy())
@@ -83,9 +84,10 @@ def one_by_one(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
     beta = at.beta
     piece = np.where(beta > 0, 1.0, np.where(beta < 0, -1.0, 0.0))
     free = (beta > qp.row.lower) & (beta < qp.row.upper) & ((qp.row.eps == 0) | (beta != 0))
+    system = FreeRows(qp)
     for _ in range(10 * qp.n + 100):
         rows, ahead = np.flatnonzero(free), at.copy()
-        solution = solve_free(qp, ahead, rows, piece)
+        solution = solve_free(system, qp, ahead, rows, piece, exactly=True)
         if solution is None:
             return None
         theta, solved = solution
@@ -162,10 +164,10 @@ def settle_sets(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
     row, beta = qp.row, at.beta
     piece = np.where(beta > 0, 1.0, np.where(beta < 0, -1.0, 0.0))
     free = (beta > row.lower) & (beta < row.upper) & ((row.eps == 0) | (beta != 0))
-    fewest, waited = qp.n + 1, 0
+    fewest, waited, exactly, system = qp.n + 1, 0, False, FreeRows(qp)
     for _ in range(ROUNDS):
         _open(qp, at, free, piece)
-        solution = solve_free(qp, at, np.flatnonzero(free), piece)
+        solution = solve_free(system, qp, at, np.flatnonzero(free), piece, exactly=exactly)
         if solution is None:
             return None
         theta, solved = solution
@@ -176,8 +178,9 @@ def settle_sets(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
         if changes == 0:
             if not solved:
                 return None
-            if not _refreshed(qp, at):
+            if exactly and not _refreshed(qp, at):
                 return beta, theta
+            exactly = True
         waited = 0 if changes < fewest else waited + 1
         if waited > PATIENCE:
             return None
@@ -214,37 +217,31 @@ def _refreshed(qp: KernelQP, at: Position) -> bool:
 
 
 def solve_free(
-    qp: KernelQP, at: Position, rows: Indices, piece: Vector
+    system: FreeRows, qp: KernelQP, at: Position, rows: Indices, piece: Vector, *, exactly: bool
 ) -> tuple[Vector, bool] | None:
     """Move the free rows to the solution of their system; return θ, and whether it solves it.
 
     A singular matrix is given a little on its diagonal, which refinement makes up for; where its
     rows ask for what cannot be, the answer is a long way along what they cannot tell apart.
+    ``exactly`` refines as far as that goes, else as far as the sets need.
     """
     if rows.size == 0:
         return _idle_offset(qp, at), True
-    matrix = qp.kernel.block(rows)
-    diagonal, unit = np.arange(rows.size), float(qp.diagonal.mean())
-    matrix[diagonal, diagonal] += qp.row.ridge[rows]
-    start = at.copy()
-    for jitter in (0.0, *JITTERS):
-        raised = matrix.copy() if jitter < JITTERS[-1] else matrix
-        raised[diagonal, diagonal] += jitter * rows.size * unit
-        factor, info = lapack.dpotrf(raised, clean=0, overwrite_a=1)
-        if info == 0:
-            at.beta[:], at.slope[:] = start.beta, start.slope
-            theta, solved = _refined(qp, at, rows, piece, factor)
-            if solved or jitter == JITTERS[-1]:
-                return theta, solved
-    return None
+    start, found = at.copy(), None
+    for solve in system.solvers(rows):
+        at.beta[:], at.slope[:] = start.beta, start.slope
+        found = _refined(qp, at, rows, piece, solve, exactly=exactly)
+        if found[1]:
+            break
+    return found
 
 
 def _refined(
-    qp: KernelQP, at: Position, rows: Indices, piece: Vector, factor: Matrix
+    qp: KernelQP, at: Position, rows: Indices, piece: Vector, solve: Solve, *, exactly: bool
 ) -> tuple[Vector, bool]:
     """Solve the system by its factor, and refine while that halves what is left."""
     row, basis = qp.row, qp.basis[rows]
-    inner = lapack.dpotrs(factor, basis)[0] if basis.size else basis
+    inner = solve(basis) if basis.size else basis
     empty = ~basis.any(axis=0)
     schur = basis.T @ inner
     schur[empty, empty] = 1.0
@@ -254,10 +251,11 @@ def _refined(
         left = at.slope[rows] - piece[rows] * row.eps[rows] - basis @ theta
         lack = np.where(empty, 0.0, qp.price - _column_sums(qp, at.beta))
         now = float(np.abs(left).max()) / size if size else 0.0
-        if now <= 1e-15 or now > 0.5 * before:
+        enough = 1e-15 if exactly or not np.isfinite(before) else SOLVED
+        if now <= enough or not now <= 0.5 * before:
             break
         before = now
-        step = lapack.dpotrs(factor, left)[0]
+        step = solve(left)
         if theta.size:
             change = np.linalg.lstsq(schur, basis.T @ step - lack)[0]
             step, theta = step - inner @ change, theta + change

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from kernelqp.block_gram import BlockGram
 from kernelqp.centred_gram import CentredGram
+from kernelqp.row_store import RowStore
 
 if TYPE_CHECKING:
-    from kernelqp._types import Indices, Matrix, Vector
+    from kernelqp._types import Indices, Mask, Matrix, Vector
     from kernelqp.gram import Gram
     from kernelqp.losses import Row
     from kernelqp.risk import RegularizedRisk
 
 
-CHUNK = 64  # rows of K that are copied at a time
+BATCH = 64  # rows of K that are computed at a time at first
+GROWS = 2  # later one in so many of those that are there
 
 
 class KernelRows:
@@ -28,30 +31,64 @@ class KernelRows:
 
     def __init__(self, gram: Gram) -> None:
         # a column of ones takes what centring does: the rows of K serve as they are
+        self._blocks = gram if isinstance(gram, BlockGram) else None
         raw = gram.base if isinstance(gram, CentredGram) else gram
-        self._dense = raw.dense_matrix()
-        self.diagonal = raw.diagonal
-        self.means = gram.means if isinstance(gram, CentredGram) else np.zeros(raw.n)
+        self._whole = None if self._blocks else RowStore.whole(raw.dense_matrix())
+        self.diagonal = self._blocks.raw_diagonal if self._blocks else raw.diagonal
+        self.means = np.zeros(raw.n)  # Σ a_j k(x_i, x_j) of the origin that K is centred about
+        if isinstance(gram, CentredGram):
+            self.means = gram.means
+        elif self._blocks:
+            self.means = self._blocks.shift[0]
+
+    @property
+    def _store(self) -> RowStore:
+        return self._whole or cast("BlockGram", self._blocks).store
 
     def row(self, i: int) -> Vector:
         """Return K_i, shape (n,)."""
-        return np.asarray(self._dense[i])
+        store = self._store
+        place = store.place[i]
+        if place >= 0:
+            return np.asarray(store.block[place])
+        return cast("BlockGram", self._blocks).raw_rows(np.array([i]))[0]
 
-    def block(self, rows: Indices) -> Matrix:
-        """Return K of some rows with themselves, as a new matrix."""
-        return np.asarray(self._dense[np.ix_(rows, rows)])
+    @property
+    def held(self) -> Mask:
+        """Which rows are there."""
+        return np.asarray(self._store.place >= 0)
+
+    @property
+    def all_held(self) -> bool:
+        """Whether all rows are there."""
+        return self._store.filled == len(self.diagonal)
+
+    def fetch(self, priority: Vector) -> bool:
+        """Compute rows of the highest priority > 0; return whether there were any, and room."""
+        if self._blocks is None or not self._store.free:
+            return False
+        store = self._store
+        size = max(BATCH, store.filled // GROWS)
+        wanted = np.flatnonzero((store.place < 0) & (priority > 0))
+        if not wanted.size:
+            return False
+        if wanted.size > size:
+            wanted = np.sort(wanted[np.argpartition(-priority[wanted], size)[:size]])
+        self._blocks.keep(wanted)
+        return True
+
+    def block(self, rows: Indices, columns: Indices, out: Matrix | None = None) -> Matrix:
+        """Return K of some rows and columns, as a new matrix or in ``out``."""
+        if self._blocks is not None:
+            self._blocks.keep(rows)
+            return self._blocks.raw_block(rows, columns, out)
+        return self._store.picked(rows, columns, out)
 
     def product(self, rows: Indices, values: Vector) -> Vector:
         """Return Σ_j K_j values_j over some rows, shape (n,)."""
-        if 3 * rows.size > len(self._dense):
-            whole = np.zeros(len(self._dense))
-            whole[rows] = values
-            return np.asarray(self._dense @ whole)
-        found = np.zeros(len(self._dense))
-        for start in range(0, rows.size, CHUNK):  # a copy that stays in the cache
-            part = slice(start, start + CHUNK)
-            found += values[part] @ self._dense[rows[part]]
-        return found
+        if self._blocks is not None:
+            return self._blocks.raw_product(rows, values)
+        return self._store.product(rows, values)
 
 
 @dataclass(eq=False, slots=True)

@@ -6,31 +6,43 @@ With the slope G = q − (K + ridge) β, a step moves the pair that violates the
 one column of B the row that gains most by rising and the one that gains most by falling; without a
 column the single row that gains most. Every step keeps B'β, stays in the box and raises the gain.
 
+Only rows of K that are there move. When they are settled to a share of what all rows violate, those
+that violate most are asked for: rows that never violate never cost a row of K.
+
 Source: Platt (1998), Fast training of SVMs using SMO; Keerthi, Shevade, Bhattacharyya & Murthy
-(2001), Improvements to Platt's SMO algorithm, Neural Computation 13, 637-649.
+(2001), Improvements to Platt's SMO algorithm, Neural Computation 13, 637-649; Joachims (1999), Making
+large-scale SVM learning practical, for working on some of the rows at a time.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from kernelqp._types import Indices
+    from kernelqp._types import Indices, Mask, Vector
     from kernelqp.solvers.kernel_qp import KernelQP, Position
 
+SETTLED = 0.1  # of what all rows violate: how far those that are there settle before more are
 SMALL = 1e-12  # of the kernel's diagonal: the least curvature of a step
 
 
 class Ends:
-    """What is added to G for the slope of a rise and of a fall; infinite at an end of the box."""
+    """What is added to G for the slope of a rise and of a fall; infinite where a row cannot move."""
 
     def __init__(self, qp: KernelQP, at: Position) -> None:
         row, beta = qp.row, at.beta
         self._row = row
         self.up = np.where(beta < row.upper, np.where(beta >= 0, -row.eps, row.eps), -np.inf)
         self.down = np.where(beta > row.lower, np.where(beta > 0, -row.eps, row.eps), np.inf)
+
+    def only(self, held: Mask) -> Ends:
+        """Return the same for the rows that are there; the others stay where they are."""
+        some = copy(self)
+        some.up, some.down = np.where(held, self.up, -np.inf), np.where(held, self.down, np.inf)
+        return some
 
     def update(self, i: int, beta: float) -> None:
         """Take the new value of one row."""
@@ -51,20 +63,55 @@ class Ends:
 
 
 def descend(qp: KernelQP, at: Position, stop: float, most: int) -> float:
-    """Move pairs in place until none violates by more than ``stop``; return the violation."""
-    ends = Ends(qp, at)
+    """Move rows in place until none violates by more than ``stop``; return the violation."""
+    target = stop if qp.kernel.all_held else np.inf
+    while True:
+        ends = Ends(qp, at)
+        worst, by_row = violations(qp, at, ends)
+        if not worst > stop or most <= 0:
+            return worst
+        if target > stop:
+            more = qp.kernel.fetch(by_row)
+            target = max(stop, SETTLED * worst) if more else stop
+        held = qp.kernel.held
+        steps = _settle(qp, at, ends if qp.kernel.all_held else ends.only(held), target, most)
+        most -= steps
+        if (
+            target == stop and not steps
+        ):  # what is left to gain needs rows that memory has no room for
+            return worst
+
+
+def violations(qp: KernelQP, at: Position, ends: Ends) -> tuple[float, Vector]:
+    """Return what the worst pair, or row, violates, and what every row does at its best offset."""
+    rise, fall = at.slope + ends.up, at.slope + ends.down
+    if not qp.groups:
+        by_row = np.maximum(rise, -fall)
+        return max(float(by_row.max(initial=0.0)), 0.0), by_row
+    worst, by_row = 0.0, np.full(qp.n, -np.inf)
+    for group in qp.groups:
+        top, bottom = float(rise[group].max()), float(fall[group].min())
+        if np.isfinite(top - bottom):
+            middle = 0.5 * (top + bottom)
+            worst = max(worst, top - bottom)
+            by_row[group] = np.maximum(rise[group] - middle, middle - fall[group])
+    return worst, by_row
+
+
+def _settle(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> int:
+    """Move rows until none violates by more than ``stop``; return the number of steps."""
     if not qp.groups:
         return _single(qp, at, ends, stop, most)
-    left = 0.0
+    steps = 0
     for group in qp.groups:
         rows = None if group.size == qp.n else group
-        left = max(left, _pairs(qp, at, ends, rows, stop, most))
-    return left
+        steps += _pairs(qp, at, ends, rows, stop, most - steps)
+    return steps
 
 
 def _pairs(
     qp: KernelQP, at: Position, ends: Ends, rows: Indices | None, stop: float, most: int
-) -> float:
+) -> int:
     """Move pairs of one column; ``rows`` are those of the column, None for all."""
     G, beta, diagonal, ridge = at.slope, at.beta, qp.diagonal, qp.row.ridge
     buffer = np.empty(qp.n)
@@ -72,8 +119,7 @@ def _pairs(
     if rows is not None:
         outside[:] = -np.inf
         outside[rows] = 0.0
-    violation = np.inf
-    for _ in range(most):
+    for step in range(most):
         np.add(G, ends.up, out=buffer)
         if rows is not None:
             buffer += outside
@@ -84,16 +130,16 @@ def _pairs(
             buffer -= outside
         j = int(buffer.argmin())
         violation = best - float(buffer[j])
-        if not violation > stop:
-            break
+        if not violation > stop or not np.isfinite(violation):
+            return step
         row_i, row_j = qp.kernel.row(i), qp.kernel.row(j)
         bend = diagonal[i] + diagonal[j] - 2.0 * row_i[j] + ridge[i] + ridge[j]
         floor = SMALL * (diagonal[i] + diagonal[j])
-        step = violation / max(float(bend), float(floor)) if floor or bend > 0 else np.inf
+        best_t = violation / max(float(bend), float(floor)) if floor or bend > 0 else np.inf
         up, down = ends.room_up(i, float(beta[i])), ends.room_down(j, float(beta[j]))
-        t = min(step, up, down)
+        t = min(best_t, up, down)
         if not np.isfinite(t):  # nothing bends and nothing ends: the optimum is at infinity
-            break
+            return step
         # an end that is reached is met exactly
         beta[i] = beta[i] + t if t < up else beta[i] + up
         beta[j] = beta[j] - t if t < down else beta[j] - down
@@ -105,27 +151,25 @@ def _pairs(
             G[j] += ridge[j] * t
         ends.update(i, float(beta[i]))
         ends.update(j, float(beta[j]))
-    return violation
+    return most
 
 
-def _single(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> float:
+def _single(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> int:
     """Move one row at a time, where no column ties them."""
     G, beta = at.slope, at.beta
     bend = np.maximum(qp.diagonal + qp.row.ridge, SMALL * float(qp.diagonal.max(initial=0.0)))
     if not bend.all():
-        return np.inf
+        return 0
     buffer = np.empty(qp.n)
-    violation = np.inf
-    for _ in range(most):
+    for step in range(most):
         np.add(G, ends.up, out=buffer)
         i = int(buffer.argmax())
         rise = float(buffer[i])
         np.add(G, ends.down, out=buffer)
         j = int(buffer.argmin())
         fall = -float(buffer[j])
-        violation = max(rise, fall)
-        if not violation > stop:
-            break
+        if not max(rise, fall) > stop:
+            return step
         if rise >= fall:
             k, t = i, min(rise / bend[i], ends.room_up(i, float(beta[i])))
         else:
@@ -135,4 +179,4 @@ def _single(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> f
         G -= buffer
         G[k] -= qp.row.ridge[k] * t
         ends.update(k, float(beta[k]))
-    return violation
+    return most

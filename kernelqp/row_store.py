@@ -1,0 +1,91 @@
+"""Rows of K that were computed, kept up to a bound on memory, and products that were asked for.
+
+Memory is taken as rows come: of a large room that is never filled nothing is used.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kernelqp._types import Indices, Matrix, Vector
+
+PART = 64  # rows that are copied at a time for a product: a copy that stays in the cache
+SPARSE = 3  # one row in so many: fewer are picked for a product, more are passed over whole
+PRODUCTS = 4  # the page, its centred twin, the point as it came and as it was repaired
+
+
+@dataclass(eq=False, slots=True)
+class RowStore:
+    """Rows of K in the order in which they came; ``place`` is −1 for one that is not kept."""
+
+    block: Matrix
+    place: Indices
+    filled: int = 0
+
+    @classmethod
+    def room(cls, n: int, most: int) -> RowStore:
+        """Return room for ``most`` rows of n entries."""
+        return cls(np.empty((min(most, n), n)), np.full(n, -1))
+
+    @classmethod
+    def whole(cls, K: Matrix) -> RowStore:
+        """Return all rows of a matrix that is there."""
+        return cls(K, np.arange(len(K)), len(K))
+
+    @property
+    def free(self) -> int:
+        """How many more there is room for."""
+        return len(self.block) - self.filled
+
+    def missing(self, rows: Indices) -> Indices:
+        """Return those of some rows that are not kept."""
+        return rows[self.place[rows] < 0]
+
+    def add(self, rows: Indices) -> None:
+        """Count rows that were written into the room that was free."""
+        self.place[rows] = self.filled + np.arange(rows.size)
+        self.filled += rows.size
+
+    def picked(self, rows: Indices, columns: Indices, out: Matrix | None = None) -> Matrix:
+        """Return some columns of rows that are kept, as a new matrix or in ``out``."""
+        found = np.empty((rows.size, columns.size)) if out is None else out
+        for line, place in zip(found, self.place[rows], strict=True):
+            np.take(self.block[place], columns, out=line, mode="clip")  # clip: without a buffer
+        return found
+
+    def product(self, rows: Indices, values: Vector) -> Vector:
+        """Return Σ_j K_j values_j over rows that are kept, shape (n,)."""
+        place = self.place[rows]
+        if SPARSE * rows.size > self.filled:
+            spread = np.zeros(self.filled)
+            spread[place] = values
+            return np.asarray(spread @ self.block[: self.filled])
+        found = np.zeros(self.block.shape[1])
+        for start in range(0, rows.size, PART):
+            part = slice(start, start + PART)
+            found += values[part] @ self.block[place[part]]
+        return found
+
+
+@dataclass(eq=False, slots=True)
+class Products:
+    """The last products K β: the same β is asked about by whoever judges it, and again."""
+
+    known: deque[tuple[Vector, Vector]] = field(default_factory=lambda: deque(maxlen=PRODUCTS))
+
+    def of(self, beta: Vector, compute: Callable[[Vector], Vector]) -> Vector:
+        """Return K β, read-only: one of the last, or ``compute(beta)``."""
+        for seen, product in self.known:
+            if np.array_equal(seen, beta):
+                return product
+        product = compute(beta)
+        product.setflags(write=False)
+        self.known.appendleft((beta.copy(), product))
+        return product

@@ -1,0 +1,119 @@
+"""The system of the free rows, factorised once while few of them change.
+
+With A = K_EE + ridge_E factorised for rows E, rows P that have come since and rows Q that have gone
+border it:
+
+    [A      K_EP            I_Q] [x_E]   [b_E]
+    [K_PE   K_PP + ridge_P  0  ] [x_P] = [b_P]      μ holds x_Q at 0
+    [I_Q'   0               0  ] [μ  ]   [0  ]
+
+so that a change of few rows costs their columns through the factor and a small Schur complement.
+
+Source: Gill, Murray, Saunders & Wright (1990), A Schur-complement method for sparse quadratic
+programming, in Reliable Numerical Computation, 113-138.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg import lapack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from kernelqp._types import Indices, Matrix
+    from kernelqp.solvers.kernel_qp import KernelQP
+
+    Solve: TypeAlias = Callable[[Matrix], Matrix]
+
+FEW = 8  # of so many rows one may have come or gone: more are factorised anew
+JITTERS = (1e-15, 1e-13, 1e-11)  # of the trace: what a singular matrix is given on its diagonal
+
+
+@dataclass(eq=False, slots=True)
+class Factor:
+    """A = K_EE + ridge_E, and a jitter, by Cholesky."""
+
+    rows: Indices
+    lower: Matrix
+
+    def solve(self, b: Matrix) -> Matrix:
+        """Return A⁻¹ b."""
+        return np.asarray(lapack.dpotrs(self.lower, b, lower=1)[0]).reshape(b.shape)
+
+
+class FreeRows:
+    """Solves (K_FF + ridge_F) x = b for one set F of free rows after another."""
+
+    def __init__(self, qp: KernelQP) -> None:
+        self._qp = qp
+        self._last: Factor | None = None
+        self._room = np.empty(0)  # one piece of memory for every factor
+
+    def solvers(self, rows: Indices) -> Iterator[Solve]:
+        """Yield ways to solve, each surer than the one before.
+
+        By the factor of an earlier set where few rows have changed; by a new one; with jitters.
+        """
+        if self._last is not None:
+            gone = np.setdiff1d(self._last.rows, rows, assume_unique=True)
+            come = np.setdiff1d(rows, self._last.rows, assume_unique=True)
+            if FEW * (gone.size + come.size) <= self._last.rows.size:
+                bordered = _bordered(self._qp, self._last, rows, come, gone)
+                if bordered is not None:
+                    yield bordered
+        for jitter in (0.0, *JITTERS):
+            self._last = self._factorised(rows, jitter)
+            if self._last is not None:
+                yield self._last.solve
+
+    def _factorised(self, rows: Indices, jitter: float) -> Factor | None:
+        """Return the factor of a set; None where it is not positive definite."""
+        size, unit = rows.size, float(self._qp.diagonal.mean())
+        if self._room.size < size**2:
+            self._room = np.empty(int(1.1 * size**2))
+        matrix = self._room[: size**2].reshape(size, size)
+        self._qp.kernel.block(rows, rows, out=matrix)
+        matrix.flat[:: size + 1] += self._qp.row.ridge[rows] + jitter * size * unit
+        lower, info = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+        return Factor(rows, lower) if info == 0 else None
+
+
+def _bordered(
+    qp: KernelQP, factor: Factor, rows: Indices, come: Indices, gone: Indices
+) -> Solve | None:
+    """Return the solver of a set by the factor of another; None where the border is singular."""
+    old, p, q = factor.rows, come.size, gone.size
+    stay = np.setdiff1d(old, gone, assume_unique=True)
+    in_old, in_new = np.searchsorted(old, stay), np.searchsorted(rows, stay)
+    new = np.searchsorted(rows, come)
+    if p + q == 0:
+        return factor.solve
+    border = np.zeros((old.size, p + q))
+    border[:, :p] = qp.kernel.block(come, old).T
+    border[np.searchsorted(old, gone), p + np.arange(q)] = 1.0
+    through = factor.solve(border)
+    schur = -border.T @ through
+    schur[:p, :p] += qp.kernel.block(come, come)
+    schur[np.arange(p), np.arange(p)] += qp.row.ridge[come]
+    lu, pivots, info = lapack.dgetrf(schur)
+    if info != 0 or not np.isfinite(lu).all():
+        return None
+
+    def solve(b: Matrix) -> Matrix:
+        right = np.zeros((old.size, *b.shape[1:]))
+        right[in_old] = b[in_new]
+        alone = factor.solve(right)
+        left = -border.T @ alone
+        left[:p] += b[new]
+        outer = np.asarray(scipy.linalg.lu_solve((lu, pivots), left, check_finite=False))
+        x = np.empty_like(b)
+        x[in_new] = (alone - through @ outer)[in_old]
+        x[new] = outer[:p]
+        return x
+
+    return solve
