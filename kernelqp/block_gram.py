@@ -19,8 +19,8 @@ import numpy as np
 
 from kernelqp.arrays import EPS
 from kernelqp.errors import ParameterError
-from kernelqp.gram import Gram, check_finite
-from kernelqp.kernel_matrix import RowsOf, symmetric_matrix
+from kernelqp.gram import Gram
+from kernelqp.kernel_matrix import RowsOf, check_finite, symmetric_matrix
 from kernelqp.row_store import Products, RowStore
 
 if TYPE_CHECKING:
@@ -141,12 +141,6 @@ class BlockGram(Gram):
         found = self._computed(rows, columns)
         if out is not None:
             out[:] = found
-        return found
-
-    def raw_rows(self, rows: Indices) -> Matrix:
-        """Return rows of K before centring, computed anew."""
-        found = np.empty((rows.size, self.n))
-        self._rows_of.fill(rows, found)
         return found
 
     def _passing(self, rows: Indices, values: Vector) -> Vector:

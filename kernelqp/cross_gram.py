@@ -5,7 +5,7 @@ import numpy as np
 from kernelqp._types import Indices, Matrix
 from kernelqp.data import read_features, read_new_features
 from kernelqp.errors import DataError
-from kernelqp.gram import absolute_row_sums, check_finite
+from kernelqp.kernel_matrix import absolute_row_sums, check_finite
 from kernelqp.kernels import Kernel
 from kernelqp.repaired import is_precomputed
 
@@ -44,7 +44,7 @@ def cross_gram(
 
     Examples
     --------
-    >>> from kernelqp.kernels import resolve
+    >>> from kernelqp.kernel_names import resolve
     >>> cross_gram(resolve("precomputed"), [[0, 2, 6, 8]], np.eye(2), np.array([1, 3]), 4)
     array([[2., 8.]])
     """

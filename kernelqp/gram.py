@@ -19,11 +19,9 @@ from kernelqp.arrays import EPS, precision_of
 from kernelqp.columns import dense, row_norms2, side_by_side
 from kernelqp.data import read_features
 from kernelqp.errors import KernelError, ParameterError
-from kernelqp.kernel_matrix import symmetric_matrix
+from kernelqp.kernel_matrix import BLOCK, absolute_row_sums, check_finite, symmetric_matrix
 from kernelqp.kernels import Kernel
 from kernelqp.repaired import Repaired, is_precomputed
-
-BLOCK = 256  # rows at a time where an n x n temporary would be needed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -310,23 +308,6 @@ def _read_only(array: Matrix) -> Matrix:
 def _check_repair(repair: str | None) -> None:
     if repair not in {None, "clip", "shift"}:
         raise ParameterError(f"repair must be 'clip', 'shift' or None; got {repair!r}")
-
-
-def check_finite(row_sums: Vector, name: str) -> None:
-    """Raise KernelError that names the kernel and the first row that is not finite."""
-    finite = np.isfinite(row_sums)
-    if not finite.all():
-        raise KernelError(
-            f"{name} is not finite: overflow or nan in row {int(np.argmin(finite))} of the kernel "
-            "matrix, from finite input: scale the features, or lower the degree or gamma"
-        )
-
-
-def absolute_row_sums(K: Matrix) -> Vector:
-    """Return sum_j |K_ij|, shape (n,), without a second matrix."""
-    with np.errstate(all="ignore"):
-        blocks = [np.abs(K[i : i + BLOCK]).sum(axis=1) for i in range(0, len(K), BLOCK)]
-    return np.concatenate(blocks)
 
 
 def _symmetric(K: Matrix, name: str, precision: float) -> Matrix:

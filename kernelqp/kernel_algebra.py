@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import numpy as np
 
 from kernelqp.errors import KernelError, ParameterError
+from kernelqp.kernel_names import resolve
 from kernelqp.kernel_parameters import finite_number, positive_integer, set_fields
-from kernelqp.kernels import Kernel, resolve
+from kernelqp.kernels import Kernel
 from kernelqp.repaired import Repaired, is_precomputed
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import scipy.linalg
 from kernelqp.arrays import EPS, precision_of
 from kernelqp.data import read_features
 from kernelqp.errors import DataError, KernelError
-from kernelqp.gram import absolute_row_sums
+from kernelqp.kernel_matrix import absolute_row_sums
 from kernelqp.repaired import Repaired, is_precomputed
 
 if TYPE_CHECKING:

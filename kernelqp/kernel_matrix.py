@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kernelqp.kernels import Kernel
 
 TILE = 512  # rows and columns of a tile: 2 MB
+BLOCK = 256  # rows at a time where an n x n temporary would be needed
 HIGH, WIDE = 64, 2048  # rows and columns of a tile of a few rows
 SMALL = 256  # rows up to which one call is as fast, and differences cost nothing
 NEAR = 200.0  # γ (|x|² + |z|²) up to which products of coordinates give γ |x − z|² to about 1e-13
@@ -51,7 +52,8 @@ class SquareDistances:
                 own = -self._gamma * np.column_stack([-2.0 * x, norms, np.ones(len(x))])
                 found = np.matmul(own, known.T, out=out)
                 return np.asarray(np.minimum(found, 0.0, out=found))
-        return np.multiply(cdist(X, self._Z, "sqeuclidean"), -self._gamma, out=out)
+        found = cdist(X, self._Z, "sqeuclidean")
+        return np.asarray(np.multiply(found, -self._gamma, out=out))
 
 
 class CityDistances:
@@ -62,7 +64,8 @@ class CityDistances:
 
     def exponents(self, X: Matrix, out: Matrix | None = None) -> Matrix:
         """Return −γ Σ_k |x_ik − z_jk|, shape (n, m), in ``out`` if given."""
-        return np.multiply(cdist(X, self._Z, "cityblock"), -self._gamma, out=out)
+        found = cdist(X, self._Z, "cityblock")
+        return np.asarray(np.multiply(found, -self._gamma, out=out))
 
 
 def symmetric_matrix(kernel: Kernel, X: Matrix, room: Matrix | None = None) -> Matrix:
@@ -137,3 +140,20 @@ def _check_finite(block: Matrix, kernel: Kernel) -> None:
             f"kernel {kernel} is not finite: overflow or nan in the kernel matrix, from finite "
             f"input: scale the features, or lower the degree or gamma"
         )
+
+
+def check_finite(row_sums: Vector, name: str) -> None:
+    """Raise KernelError that names the kernel and the first row that is not finite."""
+    finite = np.isfinite(row_sums)
+    if not finite.all():
+        raise KernelError(
+            f"{name} is not finite: overflow or nan in row {int(np.argmin(finite))} of the kernel "
+            "matrix, from finite input: scale the features, or lower the degree or gamma"
+        )
+
+
+def absolute_row_sums(K: Matrix) -> Vector:
+    """Return sum_j |K_ij|, shape (n,), without a second matrix."""
+    with np.errstate(all="ignore"):
+        blocks = [np.abs(K[i : i + BLOCK]).sum(axis=1) for i in range(0, len(K), BLOCK)]
+    return np.concatenate(blocks)

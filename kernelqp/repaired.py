@@ -5,7 +5,8 @@ from typing import Any, Self
 
 from kernelqp._types import Matrix, Vector
 from kernelqp.errors import ParameterError
-from kernelqp.kernels import Kernel, Precomputed, resolve
+from kernelqp.kernel_names import resolve
+from kernelqp.kernels import Kernel, Precomputed
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import SVC
 
 import kernelqp as kq
-from kernelqp import kernels
+from kernelqp import kernel_names
 from kernelqp.errors import KernelError, ParameterError
 from kernelqp.gram import Gram
 from kernelqp.kernel_algebra import Power, Product, Scaled, Sum, exp, normalize, power_series
@@ -59,7 +59,7 @@ def test_values_are_those_of_the_formula(kernel, wanted):
 def test_a_composition_follows_the_protocol_and_is_exactly_symmetric(kernel):
     before = X.copy()
     assert isinstance(kernel, Kernel)
-    assert kernels.resolve(kernel) is kernel
+    assert kernel_names.resolve(kernel) is kernel
     assert kernel.bind(X) == kernel
     assert hash(kernel.bind(X)) == hash(kernel)
     K = kernel(X)
@@ -384,7 +384,7 @@ def test_features_of_a_sum_give_weights_of_both():
 )
 def test_an_unknown_parameter_of_a_table_is_named_with_the_nearest(table, words):
     with pytest.raises(KernelError) as caught:
-        kernels.from_mapping(table)
+        kernel_names.from_mapping(table)
     for word in words:
         assert word in str(caught.value)
 

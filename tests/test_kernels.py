@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import pairwise
 
-from kernelqp import kernels
+from kernelqp import kernel_names
 from kernelqp.errors import KernelError, ParameterError
 from kernelqp.kernels import (
     RBF,
@@ -52,7 +52,7 @@ def test_values_are_those_of_scikit_learn(kernel, function, parameters):
 def test_every_kernel_follows_the_protocol_and_leaves_X_alone(kernel):
     before, before_Z = X.copy(), Z.copy()
     assert isinstance(kernel, Kernel)
-    assert kernels.resolve(kernel) is kernel
+    assert kernel_names.resolve(kernel) is kernel
     assert kernel.bind(X) == kernel
     assert hash(kernel) == hash(kernel.bind(X))
     kernel(X), kernel(X, Z), kernel.diagonal(X)
@@ -230,7 +230,7 @@ def test_a_callable_may_return_integers_or_float32_and_keeps_its_own_array():
     ],
 )
 def test_a_kernel_is_found_from_a_name_a_table_or_a_callable(given, wanted):
-    assert kernels.resolve(given) == wanted
+    assert kernel_names.resolve(given) == wanted
 
 
 @pytest.mark.parametrize(
@@ -249,15 +249,15 @@ def test_a_kernel_is_found_from_a_name_a_table_or_a_callable(given, wanted):
 )
 def test_an_unknown_kernel_is_named_with_the_known_ones(bad, words):
     with pytest.raises(KernelError, match=r"^kernel") as caught:
-        kernels.resolve(bad)
+        kernel_names.resolve(bad)
     for word in words:
         assert word in str(caught.value)
 
 
 def test_a_table_with_a_bad_value_names_the_parameter():
     with pytest.raises(ParameterError, match="gamma must be a finite number > 0"):
-        kernels.from_mapping({"name": "rbf", "gamma": -1})
+        kernel_names.from_mapping({"name": "rbf", "gamma": -1})
 
 
 def test_every_name_has_a_kernel_of_the_protocol():
-    assert all(isinstance(kind(), Kernel) for kind in kernels.NAMES.values())
+    assert all(isinstance(kind(), Kernel) for kind in kernel_names.NAMES.values())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from kernelqp.kernels import Linear, resolve
+from kernelqp.kernel_names import resolve
+from kernelqp.kernels import Linear
 from kernelqp.methods.base import INTERCEPTS, Method, one_of
 from kernelqp.methods.hard_margin_forms import HardMarginForms
 

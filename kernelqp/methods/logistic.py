@@ -16,7 +16,8 @@ from kernelqp.description import HALF, ONE, Description, Formula, Operation, num
 from kernelqp.errors import ParameterError
 from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation
-from kernelqp.kernels import Linear, resolve
+from kernelqp.kernel_names import resolve
+from kernelqp.kernels import Linear
 from kernelqp.losses import Logistic
 from kernelqp.methods.base import (
     INTERCEPTS,

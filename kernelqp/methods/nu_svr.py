@@ -13,7 +13,8 @@ from kernelqp.description import HALF, ZERO, Description, decimals, number, rela
 from kernelqp.errors import ParameterError
 from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation
-from kernelqp.kernels import Linear, resolve
+from kernelqp.kernel_names import resolve
+from kernelqp.kernels import Linear
 from kernelqp.methods.base import (
     INTERCEPTS,
     SHARE_OF_WEIGHT,

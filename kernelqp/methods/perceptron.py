@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from kernelqp.kernels import Linear, resolve
+from kernelqp.kernel_names import resolve
+from kernelqp.kernels import Linear
 from kernelqp.methods.base import Method, no_options, not_free, positive, whole_number
 from kernelqp.methods.hard_margin_forms import HardMarginForms
 from kernelqp.methods.margin_page import MarginPage

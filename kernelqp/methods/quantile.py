@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelqp.errors import ParameterError
-from kernelqp.kernels import Linear, resolve
+from kernelqp.kernel_names import resolve
+from kernelqp.kernels import Linear
 from kernelqp.methods.base import INTERCEPTS, Method, between, one_of, positive_or_inf
 from kernelqp.methods.residual_page import residual_dual, residual_primal
 from kernelqp.methods.residual_words import describe_residuals

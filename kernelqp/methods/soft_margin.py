@@ -24,7 +24,8 @@ from kernelqp.description import (
 from kernelqp.errors import ParameterError
 from kernelqp.fenchel import Program
 from kernelqp.formulation import Formulation
-from kernelqp.kernels import Linear, resolve
+from kernelqp.kernel_names import resolve
+from kernelqp.kernels import Linear
 from kernelqp.losses.curved import power_expr
 from kernelqp.methods.base import (
     INTERCEPTS,

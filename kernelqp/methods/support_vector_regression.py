@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from kernelqp.errors import ParameterError
-from kernelqp.kernels import Linear, resolve
+from kernelqp.kernel_names import resolve
+from kernelqp.kernels import Linear
 from kernelqp.methods.base import (
     INTERCEPTS,
     Method,

@@ -43,15 +43,12 @@ class KernelRows:
 
     @property
     def _store(self) -> RowStore:
-        return self._whole or cast("BlockGram", self._blocks).store
+        return self._blocks.store if self._blocks else cast("RowStore", self._whole)
 
     def row(self, i: int) -> Vector:
-        """Return K_i, shape (n,)."""
+        """Return K_i of a row that is there, shape (n,)."""
         store = self._store
-        place = store.place[i]
-        if place >= 0:
-            return np.asarray(store.block[place])
-        return cast("BlockGram", self._blocks).raw_rows(np.array([i]))[0]
+        return np.asarray(store.block[store.place[i]])
 
     @property
     def held(self) -> Mask:

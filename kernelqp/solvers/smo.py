@@ -10,8 +10,8 @@ Only rows of K that are there move. When they are settled to a share of what all
 that violate most are asked for: rows that never violate never cost a row of K.
 
 Source: Platt (1998), Fast training of SVMs using SMO; Keerthi, Shevade, Bhattacharyya & Murthy
-(2001), Improvements to Platt's SMO algorithm, Neural Computation 13, 637-649; Joachims (1999), Making
-large-scale SVM learning practical, for working on some of the rows at a time.
+(2001), Improvements to Platt's SMO algorithm, Neural Computation 13, 637-649; for some of the rows
+at a time Joachims (1999), Making large-scale SVM learning practical.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SMALL = 1e-12  # of the kernel's diagonal: the least curvature of a step
 
 
 class Ends:
-    """What is added to G for the slope of a rise and of a fall; infinite where a row cannot move."""
+    """What is added to G for the slope of a rise and of a fall; infinite for rows that cannot."""
 
     def __init__(self, qp: KernelQP, at: Position) -> None:
         row, beta = qp.row, at.beta
