@@ -3,10 +3,11 @@
 import json
 import os
 import platform
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
+QUIET = 0.5
 PACKAGES = (
     "kernelqp",
     "numpy",
@@ -20,8 +21,31 @@ PACKAGES = (
 )
 
 
-def store(name, rows, claim):
-    """Write rows and the claim that they support, with versions and machine."""
+def installed(package):
+    """Return the version of a package that a benchmark can do without."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def busy():
+    """Return what else the machine does, in cores, and say so where it is too much to measure.
+
+    The threads of a BLAS wait for each other: where others take a core, all take much longer.
+    """
+    load = os.getloadavg()[0]
+    if load > QUIET:
+        print(f"the machine is busy (load {load:.1f}): these ratios will not hold")
+    return load
+
+
+def store(name, rows, claim, optional=(), **more):
+    """Write rows and the claim that they support, with versions and machine.
+
+    ``optional`` are packages that may be missing, which the versions then say; ``more`` are other
+    entries of the record.
+    """
     record = {
         "claim": claim,
         "machine": {
@@ -30,7 +54,9 @@ def store(name, rows, claim):
             "cores": os.cpu_count(),
             "python": platform.python_version(),
         },
-        "versions": {package: version(package) for package in PACKAGES},
+        "versions": {package: version(package) for package in PACKAGES}
+        | {package: installed(package) for package in optional},
+        **more,
         "rows": rows,
     }
     path = RESULTS / f"{name}.json"
