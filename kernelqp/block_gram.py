@@ -114,7 +114,7 @@ class BlockGram(Gram):
     def store(self) -> RowStore:
         """The rows of K that are kept, before centring."""
         if self.kept.store is None:
-            self.kept.store = RowStore.room(self.n, max(self.memory // (8 * self.n), ORIGIN))
+            self.kept.store = RowStore.room(self.n, self.memory // (8 * self.n))
         return self.kept.store
 
     def keep(self, rows: Indices) -> None:
@@ -242,6 +242,7 @@ class BlockGram(Gram):
         K.setflags(write=False)
         if fits:
             self.kept.whole, self.kept.store = K, RowStore.whole(K)
+            self.__dict__.pop("_rows_of", None)  # it has done its work
         return K
 
     def of_rows(self, rows: Indices, memory: int) -> BlockGram:
@@ -250,7 +251,9 @@ class BlockGram(Gram):
 
     def whole(self) -> Gram:
         """Return K formed, as a Gram of its own."""
-        return Gram.dense(self.dense_matrix(), psd=True)
+        K = self.dense_matrix()
+        K.setflags(write=False)
+        return Gram(K, None)
 
     def scaled(self, t: float) -> Gram:
         """Return t K, formed."""

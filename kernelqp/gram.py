@@ -242,6 +242,10 @@ class Gram:
         """K, shape (n, n); for a factor F F' is formed at each call."""
         return self._array if self.factor is None else dense(self.factor @ self.factor.T)
 
+    def whole(self) -> "Gram":
+        """Return the same with K formed, where there is one to form."""
+        return self
+
     def centred(self) -> "Gram":
         """H K H with H = I - 11'/n; kept after the first call.
 

@@ -22,13 +22,9 @@ def gram_on(kernel: Kernel, X: Matrix, precision: float, *, few: bool) -> Gram:
 
     A kernel whose values are nearly one constant keeps its figures only if K is centred as a whole.
     """
-    whole = not few or len(X) <= SMALL or not kernel.psd
-    if (
-        whole
-        or is_precomputed(kernel)
-        or isinstance(kernel, Repaired)
-        or kernel.features(X) is not None
-    ):
+    small = not few or X.shape[0] <= SMALL
+    measured = not kernel.psd or is_precomputed(kernel) or isinstance(kernel, Repaired)
+    if small or measured or kernel.features(X) is not None:
         return Gram.of(kernel, X, precision=precision)
     gram = BlockGram.on(kernel, X, MEMORY)
     keeps = gram.centred().mean_diagonal >= KEEPS * float(gram.diagonal.max())

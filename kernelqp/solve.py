@@ -70,11 +70,13 @@ def _solved(
         return solve_on_page(formulation, risk, solver, tol, options)
     if (unattained := not_attained(formulation, risk)) is not None:
         return Infeasible(Status.NOT_ATTAINED, unattained, time.perf_counter() - started)
-    relative = Relative.of(risk.centred)
-    runs = Runs(formulation, risk, relative, tol, options, lenient=solver == "auto")
-    solvers = choose_solvers(relative.risk, solver)
+    solvers = choose_solvers(risk, solver)
     if options and solver == "auto":  # they are cvxpy's
         solvers = tuple(name for name in solvers if name != NATIVE)
+    if NATIVE not in solvers:  # cvxpy needs all of K
+        risk = replace(risk, gram=risk.gram.whole())
+    relative = Relative.of(risk.centred)
+    runs = Runs(formulation, risk, relative, tol, options, lenient=solver == "auto")
     for attempt in attempts(relative.risk, formulation.side, solvers, tol, options):
         if runs.certified_after(attempt):
             break

@@ -58,7 +58,7 @@ CAPABILITIES = {
     "PROXQP": Capability(True, ("eps_abs", "eps_rel"), 1e-2, 1e-10, {"max_iter": 10_000}),
     "QOCO": Capability(True, ("abstol", "reltol"), tight=1e-11, limits={"max_iters": 200}),
     "DAQP": Capability(True, ("primal_tol", "dual_tol"), tight=1e-11),
-    "HIGHS": Capability(True, limits={"time_limit": 300.0}),
+    "HIGHS": Capability(True, limits={"time_limit": 60.0}),
 }
 UNKNOWN = Capability(False)
 
