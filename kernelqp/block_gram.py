@@ -223,15 +223,19 @@ class BlockGram(Gram):
         return block
 
     def dense_matrix(self) -> Matrix:
-        """K in full, exactly symmetric; kept where it is not centred and memory allows."""
-        if self.origin is not None:
-            K = self._formed()
-            to_origin, size = self.shift
-            K = K - to_origin[:, None]
-            K -= to_origin
-            K += size
-            return np.asarray(0.5 * (K + K.T))
-        return self._formed()
+        """K in full, exactly symmetric; kept, before centring where memory allows."""
+        return self._formed() if self.origin is None else self._centred_matrix
+
+    @cached_property
+    def _centred_matrix(self) -> Matrix:
+        to_origin, size = self.shift
+        K = self._formed() - to_origin[:, None]
+        K -= to_origin
+        K += size
+        lower = np.tril_indices(self.n, -1)
+        K[lower] = K.T[lower]
+        K.setflags(write=False)
+        return K
 
     def _formed(self) -> Matrix:
         """K before centring; its rows are kept where memory allows."""
