@@ -70,6 +70,7 @@ class Search:
         if self.solver in ("auto", NATIVE):
             try:
                 beta, function, theta, self.solved_by = native(risk)
+                assert theta is not None  # nothing ends the run early
             except SolverFailed:
                 if self.solver == NATIVE:
                     raise

@@ -117,6 +117,17 @@ class BlockGram(Gram):
             self.kept.store = RowStore.room(self.n, self.memory // (8 * self.n))
         return self.kept.store
 
+    def limit(self, memory: int) -> None:
+        """Keep rows in so many bytes from now on; those beyond are dropped."""
+        self.kept.memory = memory
+        if self.kept.whole is None:
+            self.kept.store = self.store.resized(memory // (8 * self.n))
+
+    def share(self, other: BlockGram) -> None:
+        """Take the rows that another Gram, of the same kernel on the same rows, has kept."""
+        kept, theirs = self.kept, other.kept
+        kept.store, kept.whole, kept.products = theirs.store, theirs.whole, theirs.products
+
     def keep(self, rows: Indices) -> None:
         """Compute and keep rows that are not yet there, as many as memory allows."""
         store = self.store

@@ -202,7 +202,17 @@ class Formulation:
         tol : float
             The relative gap that counts as certified.
         **options
-            Passed on to the solver, in its own words (``max_iter=50``).
+            For our own solvers ``start``, ``time_limit`` and ``memory``, as below. Others are
+            passed on to cvxpy's solver, in its own words (``max_iter=50``).
+        start : Solution
+            An earlier solution of the same method: with another C or other weights, of fewer or
+            more rows, known again by their features. Its sets are tried first.
+        time_limit : float
+            Seconds after which the best answer so far is certified and returned, as
+            Status.LIMIT if that is not enough. Ctrl-C does the same.
+        memory : int or str
+            Bytes of rows of K that are kept: 2_000_000_000, "4GB" (unless said otherwise),
+            "512MiB". Those beyond are computed again.
 
         Raises
         ------

@@ -49,6 +49,11 @@ class Progress:
             if self._display is not None:
                 self._display.stop()
 
+    @property
+    def visible(self) -> bool:
+        """Whether somebody sees it."""
+        return self._display is not None
+
     def say(self, note: str) -> None:
         """Show a note beside the title."""
         self._note = note

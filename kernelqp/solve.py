@@ -19,20 +19,26 @@ from kernelqp.attainment import NotAttained, separating_direction
 from kernelqp.ball import BallRisk
 from kernelqp.ball_solve import certify_page, solve_on_page
 from kernelqp.certificate import Candidate, Verdict, certify_candidate, complete
-from kernelqp.errors import ParameterError, SolverError, SolverFailed, Status
+from kernelqp.engine_options import EngineOptions, option_names
+from kernelqp.errors import SolverError, SolverFailed, Status
 from kernelqp.formulation import Formulation, Page, Point, Written, filled
 from kernelqp.losses import HardMargin
+from kernelqp.progress import Progress
+from kernelqp.scales import gap_scale, relative_gap
 from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
 from kernelqp.solvers.native import NATIVE, native, takes
+from kernelqp.solvers.watch import Watch
 from kernelqp.threads import threads_for
 from kernelqp.tolerance import check_tol
 from kernelqp.twin import Relative, Twin, hardness
+from kernelqp.warm_start import starting_beta
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from kernelqp._types import Vector
     from kernelqp.risk import RegularizedRisk
 
 WRITTEN = {Status.CERTIFIED: cp.OPTIMAL, Status.LIMIT: cp.USER_LIMIT}  # cvxpy's words on the page
@@ -70,15 +76,16 @@ def _solved(
         return solve_on_page(formulation, risk, solver, tol, options)
     if (unattained := not_attained(formulation, risk)) is not None:
         return Infeasible(Status.NOT_ATTAINED, unattained, time.perf_counter() - started)
-    solvers = choose_solvers(risk, solver)
-    if options and solver == "auto":  # they are cvxpy's
-        solvers = tuple(name for name in solvers if name != NATIVE)
+    solvers, own, options = split_options(choose_solvers(risk, solver), solver, options)
+    own.limit(risk.gram)
+    near = None if own.start is None else starting_beta(formulation, risk, own.start)
     if NATIVE not in solvers:  # cvxpy needs all of K
         risk = replace(risk, gram=risk.gram.whole())
     relative = Relative.of(risk.centred)
-    runs = Runs(formulation, risk, relative, tol, options, lenient=solver == "auto")
+    native_run = NativeRun(own.time_limit, None if near is None else near / relative.unit)
+    runs = Runs(formulation, risk, relative, tol, options, native_run, solver == "auto")
     for attempt in attempts(relative.risk, formulation.side, solvers, tol, options):
-        if runs.certified_after(attempt):
+        if runs.certified_after(attempt) or runs.halted:
             break
         if risk.loss.hard and attempt.first:
             proof = separation_proof(risk.centred)
@@ -90,6 +97,29 @@ def _solved(
     formulation.write(written, WRITTEN.get(status, cp.OPTIMAL_INACCURATE), risk)
     seconds = time.perf_counter() - started
     return build_solution(formulation, risk, best.verdict, status, best.solver, seconds)
+
+
+def split_options(
+    solvers: tuple[str, ...], solver: str, options: dict[str, Any]
+) -> tuple[tuple[str, ...], EngineOptions, dict[str, Any]]:
+    """Return the solvers that understand the options, what is for ours, and what is for cvxpy's."""
+    if solvers == (NATIVE,):
+        return solvers, EngineOptions.of(options), {}
+    foreign = tuple(name for name in solvers if name != NATIVE)
+    if solver != "auto" or not options:
+        return solvers, EngineOptions(), options
+    if NATIVE in solvers and set(options) <= set(option_names()):
+        limit = {"time_limit": options["time_limit"]} if "time_limit" in options else {}
+        return solvers, EngineOptions.of(options), limit
+    return foreign, EngineOptions(), options
+
+
+@dataclass(frozen=True, slots=True)
+class NativeRun:
+    """For how long our own solvers may run, and where they start."""
+
+    time_limit: float = math.inf
+    near: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +208,11 @@ class Runs:
     relative: Relative
     tol: float
     options: dict[str, Any]
+    native: NativeRun
     lenient: bool
     best: Answer | None = None
     failure: SolverFailed | None = None
+    halted: bool = False
 
     def certified_after(self, attempt: Attempt) -> bool:
         """Run one attempt, keep the better answer, and say whether it is certified.
@@ -215,13 +247,17 @@ class Runs:
         return None if candidate is None else self.judged(candidate, attempt.solver, remark)
 
     def native_answer(self, risk: RegularizedRisk) -> Answer:
-        """Judge what our own solver gives."""
-        if self.options:
-            names = ", ".join(map(repr, self.options))
-            raise ParameterError(f"the native solver takes no options; got {names}")
+        """Judge what our own solver gives, whole or as far as it came."""
         started = time.perf_counter()
-        beta, function, theta, who = native(risk)
-        remark = Remark(cp.OPTIMAL, time.perf_counter() - started)
+        falling = Falling(self)
+        with (
+            Progress("solve") as progress,
+            Watch(self.native.time_limit, partial(falling.say, progress)) as watch,
+        ):
+            beta, function, theta, who = native(risk, watch, self.native.near)
+        self.halted = watch.halted
+        word = cp.USER_LIMIT if watch.halted else cp.OPTIMAL
+        remark = Remark(word, time.perf_counter() - started)
         return self.judged(Candidate(beta, function, theta), who, remark)
 
     def judged(
@@ -248,6 +284,26 @@ class Runs:
             raise self.failure
         zero = Candidate(beta=np.zeros(self.risk.n))
         return self.judged(zero, solver, Remark(cp.SOLVER_ERROR, 0.0), near=0.0)
+
+
+@dataclass
+class Falling:
+    """The certified gap of the points that a run has met, which can only fall."""
+
+    runs: Runs
+    primal: float = math.inf
+    dual: float = -math.inf
+
+    def say(self, progress: Progress, beta: Vector) -> None:
+        """Show the gap where somebody looks."""
+        if not progress.visible:
+            return
+        found = self.runs.judged(Candidate(beta), NATIVE, Remark(cp.OPTIMAL, 0.0), near=0.0)
+        certificate = found.verdict.certificate
+        self.primal = min(self.primal, certificate.primal_value)
+        self.dual = max(self.dual, certificate.dual_value)
+        gap = relative_gap(self.primal, self.dual, gap_scale(self.runs.risk.centred))
+        progress.say(f"certified relative gap {gap:.1e}")
 
 
 def status_of(answer: Answer) -> Status:

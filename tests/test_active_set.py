@@ -1,12 +1,20 @@
 """The active set method and its rough start: exact optima of kernel QPs, degenerate ones too."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 
 import kernelqp as kq
 from kernelqp import losses
-from kernelqp.solvers.active_set import active_set, feasible_start, settle_near, settle_sets
+from kernelqp.solvers.active_set import (
+    active_set,
+    balanced,
+    feasible_start,
+    settle_near,
+    settle_sets,
+)
 from kernelqp.solvers.interior import interior_point
 from kernelqp.solvers.kernel_qp import KernelQP
 from kernelqp.solvers.native import native
@@ -121,6 +129,17 @@ def test_a_start_with_a_price_meets_it():
     assert ((row.lower <= start) & (start <= row.upper)).all()
 
 
+@pytest.mark.parametrize("price", [-1.5, 0.0, 0.7, 3.0])
+def test_a_point_is_balanced_within_its_box(price):
+    risk = dense_risk(losses.Hinge(), C=0.3)
+    qp = replace(KernelQP.of(risk), price=np.array([price]))
+    row = qp.row
+    start = np.clip(np.random.default_rng(1).normal(size=qp.n), row.lower, row.upper)
+    found = balanced(qp, start)
+    assert found.sum() == pytest.approx(price, abs=1e-12)
+    assert ((row.lower <= found) & (found <= row.upper)).all()
+
+
 def test_columns_other_than_ones_are_left_to_the_interior_point():
     y = np.array([1.0, -1.0, 1.0, 1.0])
     offset = kq.Offset(y[:, None], np.zeros(1), None)
@@ -155,7 +174,7 @@ def test_sets_that_cycle_are_given_up_and_the_answer_is_still_exact(monkeypatch)
     """Sets that do not settle from the rough start do so from an interior point."""
     import kernelqp.solvers.native as module
 
-    monkeypatch.setattr(module, "active_set", lambda _: None)
+    monkeypatch.setattr(module, "active_set", lambda *_: None)
     risk = dense_risk(losses.Hinge(), C=10.0).centred
     beta, _, theta, who = native(risk)
     assert who == "interior point, active set"

@@ -42,13 +42,18 @@ SOLVED = 1e-12  # of the size of a slope: what a solved system leaves
 ROUNDING = 1e-12  # of the size of a slope: what a fixed row may violate
 
 
-def active_set(qp: KernelQP) -> tuple[Vector, Vector] | None:
-    """Return (β, θ) at which no row changes; None where the sets never settle."""
+def active_set(qp: KernelQP, near: Vector | None = None) -> tuple[Vector, Vector] | None:
+    """Return (β, θ) at which no row changes; None where the sets never settle.
+
+    ``near`` is a β in the box, not balanced, whose sets are tried first.
+    """
+    found = None if near is None else settle_sets(qp, qp.at(near))
     start = feasible_start(qp)
-    if start is None:
-        return None
+    if found is not None or start is None:
+        return found
     at = qp.at(start)
     size = _violation(qp, at)
+    at = at if near is None else qp.at(balanced(qp, near))
     if size == 0.0 or not np.isfinite(size):
         return None
     stop = ROUGH * size * (KINKED if qp.row.eps.any() else 1.0)
@@ -86,6 +91,7 @@ def one_by_one(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
     free = (beta > qp.row.lower) & (beta < qp.row.upper) & ((qp.row.eps == 0) | (beta != 0))
     system = FreeRows(qp)
     for _ in range(10 * qp.n + 100):
+        qp.watch.look(at.beta)
         rows, ahead = np.flatnonzero(free), at.copy()
         solution = solve_free(system, qp, ahead, rows, piece, exactly=True)
         if solution is None:
@@ -150,6 +156,18 @@ def feasible_start(qp: KernelQP) -> Vector | None:
     return beta
 
 
+def balanced(qp: KernelQP, beta: Vector) -> Vector:
+    """Return a β in the box that is balanced, each row moved by the same share of its room."""
+    beta = beta.copy()
+    for group, price in zip(qp.groups, qp.price, strict=True):
+        lack = float(price - beta[group].sum())
+        ends = qp.row.upper[group] if lack > 0 else qp.row.lower[group]
+        room = np.where(np.isfinite(ends), ends - beta[group], np.sign(lack) * np.abs(beta[group]))
+        if (total := float(room.sum())) != 0.0:
+            beta[group] += min(lack / total, 1.0) * room
+    return beta
+
+
 def _violation(qp: KernelQP, at: Position) -> float:
     """Return the size of the slopes that the start leaves, without their offset."""
     slope = at.slope
@@ -166,6 +184,7 @@ def settle_sets(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
     free = (beta > row.lower) & (beta < row.upper) & ((row.eps == 0) | (beta != 0))
     fewest, waited, exactly, system = qp.n + 1, 0, False, FreeRows(qp)
     for _ in range(ROUNDS):
+        qp.watch.check()
         _open(qp, at, free, piece)
         solution = solve_free(system, qp, at, np.flatnonzero(free), piece, exactly=exactly)
         if solution is None:

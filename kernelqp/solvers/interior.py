@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from kernelqp._types import Indices, Mask, Matrix, Vector
     from kernelqp.gram import Gram
     from kernelqp.losses import Row
+    from kernelqp.solvers.watch import Watch
 
 STEPS = 60
 TARGET = 1e-13  # of the objective: the complementarity that is left
@@ -90,7 +91,7 @@ class Split:
 
 
 def interior_point(
-    gram: Gram, row: Row, basis: Matrix, price: Vector
+    gram: Gram, row: Row, basis: Matrix, price: Vector, watch: Watch | None = None
 ) -> tuple[Vector, Vector, Vector | None]:
     """Return (β, θ, w) near the optimum of the kernel QP, β strictly inside its box.
 
@@ -102,6 +103,8 @@ def interior_point(
         The kernel-QP rows; every row has a finite end, or a price ε.
     basis, price : Matrix (n, m), Vector (m,)
         B and d.
+    watch : Watch, optional
+        May end the run.
 
     Returns
     -------
@@ -113,6 +116,8 @@ def interior_point(
     state, size = State.centre(split, system.unknowns, gram), np.inf
     for _ in range(STEPS):
         beta = state.beta
+        if watch is not None:
+            watch.look(np.clip(beta, row.lower, row.upper))
         pull = system.predictions(beta, state.u) + row.ridge * beta
         off = split.price + split.gather(pull) - state.z + state.v
         before, size = size, float(np.abs(off).max(initial=0.0))

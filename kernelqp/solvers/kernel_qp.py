@@ -5,7 +5,7 @@ maximise  q'β − ε'|β| − 1/2 β'(K + ridge) β    lower <= β <= upper,  B
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -14,6 +14,7 @@ import numpy as np
 from kernelqp.block_gram import BlockGram
 from kernelqp.centred_gram import CentredGram
 from kernelqp.row_store import RowStore
+from kernelqp.solvers.watch import Watch
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Mask, Matrix, Vector
@@ -111,9 +112,10 @@ class KernelQP:
     row: Row
     groups: tuple[Indices, ...]
     price: Vector
+    watch: Watch = field(default_factory=Watch)
 
     @classmethod
-    def of(cls, risk: RegularizedRisk) -> KernelQP | None:
+    def of(cls, risk: RegularizedRisk, watch: Watch | None = None) -> KernelQP | None:
         """Return the problem of a risk; None where it has no rows, or other columns."""
         row = risk.loss.row(risk.targets, risk.costs)
         basis = risk.offset.basis
@@ -124,7 +126,7 @@ class KernelQP:
             return None
         groups = tuple(np.flatnonzero(column) for column in used.T)
         kernel = KernelRows(risk.gram)
-        return cls(kernel, row, groups, risk.offset.price)
+        return cls(kernel, row, groups, risk.offset.price, watch or Watch())
 
     @property
     def diagonal(self) -> Vector:

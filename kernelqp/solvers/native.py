@@ -13,6 +13,7 @@ from kernelqp.solvers.interior import interior_point
 from kernelqp.solvers.kernel_qp import KernelQP
 from kernelqp.solvers.least_squares import least_squares
 from kernelqp.solvers.newton import newton
+from kernelqp.solvers.watch import HaltedError, Watch
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector
@@ -32,31 +33,56 @@ def takes(risk: RegularizedRisk) -> bool:
     )
 
 
-def native(risk: RegularizedRisk) -> tuple[Vector, Function | None, Vector, str]:
+def native(
+    risk: RegularizedRisk, watch: Watch | None = None, near: Vector | None = None
+) -> tuple[Vector, Function | None, Vector | None, str]:
     """Return (β, f, θ) of a risk and who found them; f is None where β holds it.
+
+    Parameters
+    ----------
+    risk : RegularizedRisk
+        The problem.
+    watch : Watch, optional
+        May end the run: then β is the best met, and θ None.
+    near : Vector, shape (n,), optional
+        A β in the box whose sets may be those of the optimum, for a loss with a kernel QP.
 
     Raises
     ------
     SolverFailed
         If the loss has no kernel QP, and no bounded second derivative either.
     """
-    if isinstance(risk.loss, HalfSquared):
-        return least_squares(risk)
-    if _bends_boundedly(risk.loss):
-        return newton(risk)
     if not takes(risk):
         raise SolverFailed(
             f"the native solver takes losses with a kernel QP, or with a bounded second "
             f"derivative for Newton's method; {risk.loss!r} has neither: use solver='auto'"
         )
+    watch = watch or Watch()
+    try:
+        if isinstance(risk.loss, HalfSquared):
+            return least_squares(risk)
+        if _bends_boundedly(risk.loss):
+            return newton(risk, watch)
+        return _kernel_qp(risk, watch, near)
+    except HaltedError:
+        beta = np.zeros(risk.n) if watch.best is None else watch.best
+        return beta, None, None, "native, stopped early"
+
+
+def _kernel_qp(
+    risk: RegularizedRisk, watch: Watch, near: Vector | None
+) -> tuple[Vector, Function | None, Vector, str]:
+    """Solve by sets where K is dense; by the interior point method else, or where they fail."""
     row = risk.loss.row(risk.targets, risk.costs)
-    assert row is not None  # as every loss that is taken from here on
+    assert row is not None  # as the loss is taken
     dense = risk.gram.factor is None or risk.gram.factor.shape[1] > risk.n
-    qp = KernelQP.of(risk) if dense else None
-    settled = None if qp is None else active_set(qp)
+    qp = KernelQP.of(risk, watch) if dense else None
+    settled = None if qp is None else active_set(qp, near)
     if qp is not None and settled is not None:
         return settled[0], None, qp.offset(*settled), "active set"
-    beta, theta, weights = interior_point(risk.gram, row, risk.offset.basis, risk.offset.price)
+    beta, theta, weights = interior_point(
+        risk.gram, row, risk.offset.basis, risk.offset.price, watch
+    )
     if qp is not None:
         settled = settle_near(qp, beta, theta - qp.offset(beta, 0.0 * theta))
         if settled is not None:

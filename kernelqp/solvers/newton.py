@@ -28,13 +28,16 @@ from kernelqp.errors import SolverFailed
 from kernelqp.newton import ENOUGH, STEPS, Line, newton_primal, slopes_and_bends, stepped_dual
 from kernelqp.repair import best_offset, domain_of, lower_bound, settle, spread
 from kernelqp.risk import Function
+from kernelqp.solvers.watch import Watch
 
 if TYPE_CHECKING:
     from kernelqp._types import Matrix, Vector
     from kernelqp.risk import RegularizedRisk
 
 
-def newton(risk: RegularizedRisk) -> tuple[Vector, Function | None, Vector, str]:
+def newton(
+    risk: RegularizedRisk, watch: Watch | None = None
+) -> tuple[Vector, Function | None, Vector, str]:
     """Return (β, f, θ) of a risk with a smooth loss, and in which variables it was found.
 
     Raises
@@ -55,7 +58,7 @@ def newton(risk: RegularizedRisk) -> tuple[Vector, Function | None, Vector, str]
     nothing = Function(np.zeros(risk.n), 0.0)
     theta = best_offset(risk, nothing, np.zeros(columns))
     if factor is None or factor.shape[1] + columns > risk.n:
-        beta, theta = _in_rows(risk, risk.gram.dense_matrix(), theta)
+        beta, theta = _in_rows(risk, risk.gram.dense_matrix(), theta, watch or Watch())
         function = None if factor is None else risk.function(weights=factor.T @ beta)
         return beta, function, theta, f"Newton, {risk.n} rows"
     start = risk.function(weights=np.zeros(factor.shape[1]))
@@ -64,11 +67,14 @@ def newton(risk: RegularizedRisk) -> tuple[Vector, Function | None, Vector, str]
     return beta, function, theta, f"Newton, {factor.shape[1] + columns} weights"
 
 
-def _in_rows(risk: RegularizedRisk, K: Matrix, theta: Vector) -> tuple[Vector, Vector]:
+def _in_rows(
+    risk: RegularizedRisk, K: Matrix, theta: Vector, watch: Watch
+) -> tuple[Vector, Vector]:
     """Return (β, θ) at the end of Newton's method from f = 0."""
     basis, price = risk.offset.basis, risk.offset.price
     alpha, f = np.zeros(risk.n), np.zeros(risk.n)
     for _ in range(STEPS):
+        watch.look(alpha)
         p = f + basis @ theta
         beta, bends = slopes_and_bends(risk, p)
         step, turn = _step(risk, K, bends, alpha, beta - alpha)

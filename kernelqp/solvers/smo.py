@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kernelqp.solvers.kernel_qp import KernelQP, Position
 
 SETTLED = 0.1  # of what all rows violate: how far those that are there settle before more are
+WATCHED = 256  # steps between two looks at the clock
 SMALL = 1e-12  # of the kernel's diagonal: the least curvature of a step
 
 
@@ -120,6 +121,8 @@ def _pairs(
         outside[:] = -np.inf
         outside[rows] = 0.0
     for step in range(most):
+        if step % WATCHED == 0:
+            qp.watch.look(beta)
         np.add(G, ends.up, out=buffer)
         if rows is not None:
             buffer += outside
@@ -162,6 +165,8 @@ def _single(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> i
         return 0
     buffer = np.empty(qp.n)
     for step in range(most):
+        if step % WATCHED == 0:
+            qp.watch.look(beta)
         np.add(G, ends.up, out=buffer)
         i = int(buffer.argmax())
         rise = float(buffer[i])
