@@ -69,7 +69,7 @@ def test_what_it_cannot_take_it_names():
     steep = kq.RegularizedRisk(kq.Gram.of(kq.Linear(), X), 2.0 * Y - 1, 1.0, losses.PowerHinge(1.5))
     with pytest.raises(kq.SolverError, match=r"PowerHinge\(q=1.5\) has neither"):
         steep.solve(solver="native")
-    with pytest.raises(kq.InputError, match="no option .max_iter."):
+    with pytest.raises(kq.InputError, match=r"no option .max_iter."):
         kq.SoftMarginSVM().dual(X, Y).solve(solver="native", max_iter=3)
 
 

@@ -46,10 +46,11 @@ class KernelRows:
     def _store(self) -> RowStore:
         return self._blocks.store if self._blocks else cast("RowStore", self._whole)
 
-    def row(self, i: int) -> Vector:
-        """Return K_i of a row that is there, shape (n,)."""
+    @property
+    def there(self) -> tuple[Matrix, list[int]]:
+        """The rows that are there, and the place of each."""
         store = self._store
-        return np.asarray(store.block[store.place[i]])
+        return store.block, store.place.tolist()
 
     @property
     def held(self) -> Mask:
@@ -137,6 +138,13 @@ class KernelQP:
     def n(self) -> int:
         """The number of rows."""
         return int(self.row.q.size)
+
+    @cached_property
+    def numbers(self) -> tuple[list[float], ...]:
+        """Lower, upper, eps, ridge and K_ii as plain numbers, for steps of one row or two."""
+        row = self.row
+        arrays = row.lower, row.upper, row.eps, row.ridge, self.diagonal
+        return tuple(array.tolist() for array in arrays)
 
     @cached_property
     def basis(self) -> Matrix:

@@ -20,9 +20,10 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg.blas import daxpy
 
 if TYPE_CHECKING:
-    from kernelqp._types import Indices, Mask, Vector
+    from kernelqp._types import Mask, Vector
     from kernelqp.solvers.kernel_qp import KernelQP, Position
 
 SETTLED = 0.1  # of what all rows violate: how far those that are there settle before more are
@@ -35,32 +36,29 @@ class Ends:
 
     def __init__(self, qp: KernelQP, at: Position) -> None:
         row, beta = qp.row, at.beta
-        self._row = row
+        self._lower, self._upper, self._eps = qp.numbers[:3]
         self.up = np.where(beta < row.upper, np.where(beta >= 0, -row.eps, row.eps), -np.inf)
         self.down = np.where(beta > row.lower, np.where(beta > 0, -row.eps, row.eps), np.inf)
 
-    def only(self, held: Mask) -> Ends:
-        """Return the same for the rows that are there; the others stay where they are."""
+    def only(self, rows: Mask) -> Ends:
+        """Return the same for some of the rows; the others stay where they are."""
         some = copy(self)
-        some.up, some.down = np.where(held, self.up, -np.inf), np.where(held, self.down, np.inf)
+        some.up, some.down = np.where(rows, self.up, -np.inf), np.where(rows, self.down, np.inf)
         return some
 
     def update(self, i: int, beta: float) -> None:
         """Take the new value of one row."""
-        row = self._row
-        eps = float(row.eps[i])
-        self.up[i] = (-eps if beta >= 0 else eps) if beta < row.upper[i] else -np.inf
-        self.down[i] = (-eps if beta > 0 else eps) if beta > row.lower[i] else np.inf
+        eps = self._eps[i]
+        self.up[i] = (-eps if beta >= 0 else eps) if beta < self._upper[i] else -np.inf
+        self.down[i] = (-eps if beta > 0 else eps) if beta > self._lower[i] else np.inf
 
     def room_up(self, i: int, beta: float) -> float:
         """Return how far β_i can rise on its piece."""
-        end = self._row.upper[i] if beta >= 0 or not self._row.eps[i] else 0.0
-        return float(end) - beta
+        return (self._upper[i] if beta >= 0 or not self._eps[i] else 0.0) - beta
 
     def room_down(self, i: int, beta: float) -> float:
         """Return how far β_i can fall on its piece."""
-        end = self._row.lower[i] if beta <= 0 or not self._row.eps[i] else 0.0
-        return beta - float(end)
+        return beta - (self._lower[i] if beta <= 0 or not self._eps[i] else 0.0)
 
 
 def descend(qp: KernelQP, at: Position, stop: float, most: int) -> float:
@@ -74,8 +72,7 @@ def descend(qp: KernelQP, at: Position, stop: float, most: int) -> float:
         if target > stop:
             more = qp.kernel.fetch(by_row)
             target = max(stop, SETTLED * worst) if more else stop
-        held = qp.kernel.held
-        steps = _settle(qp, at, ends if qp.kernel.all_held else ends.only(held), target, most)
+        steps = _settle(qp, at, ends, target, most)
         most -= steps
         if (
             target == stop and not steps
@@ -100,60 +97,51 @@ def violations(qp: KernelQP, at: Position, ends: Ends) -> tuple[float, Vector]:
 
 
 def _settle(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> int:
-    """Move rows until none violates by more than ``stop``; return the number of steps."""
+    """Move rows that are there until none violates by more than ``stop``; return the steps."""
+    held = qp.kernel.held
     if not qp.groups:
-        return _single(qp, at, ends, stop, most)
+        return _single(qp, at, ends.only(held), stop, most)
     steps = 0
-    for group in qp.groups:
-        rows = None if group.size == qp.n else group
-        steps += _pairs(qp, at, ends, rows, stop, most - steps)
+    for k in range(len(qp.groups)):
+        rows = held & (qp.basis[:, k] != 0)
+        steps += _pairs(qp, at, ends.only(rows), stop, most - steps)
     return steps
 
 
-def _pairs(
-    qp: KernelQP, at: Position, ends: Ends, rows: Indices | None, stop: float, most: int
-) -> int:
-    """Move pairs of one column; ``rows`` are those of the column, None for all."""
-    G, beta, diagonal, ridge = at.slope, at.beta, qp.diagonal, qp.row.ridge
-    buffer = np.empty(qp.n)
-    outside = np.zeros(qp.n)
-    if rows is not None:
-        outside[:] = -np.inf
-        outside[rows] = 0.0
+def _pairs(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> int:
+    """Move pairs of the rows of one column; return the number of steps."""
+    G, beta, buffer = at.slope, at.beta, np.empty(qp.n)
+    ridge, diagonal = qp.numbers[3:]
+    block, place = qp.kernel.there
     for step in range(most):
         if step % WATCHED == 0:
             qp.watch.look(beta)
-        np.add(G, ends.up, out=buffer)
-        if rows is not None:
-            buffer += outside
+        np.add(G, ends.up, buffer)
         i = int(buffer.argmax())
-        best = float(buffer[i])
-        np.add(G, ends.down, out=buffer)
-        if rows is not None:
-            buffer -= outside
+        best = buffer.item(i)
+        np.add(G, ends.down, buffer)
         j = int(buffer.argmin())
-        violation = best - float(buffer[j])
-        if not violation > stop or not np.isfinite(violation):
+        violation = best - buffer.item(j)
+        if not stop < violation < np.inf:
             return step
-        row_i, row_j = qp.kernel.row(i), qp.kernel.row(j)
-        bend = diagonal[i] + diagonal[j] - 2.0 * row_i[j] + ridge[i] + ridge[j]
-        floor = SMALL * (diagonal[i] + diagonal[j])
-        best_t = violation / max(float(bend), float(floor)) if floor or bend > 0 else np.inf
-        up, down = ends.room_up(i, float(beta[i])), ends.room_down(j, float(beta[j]))
-        t = min(best_t, up, down)
-        if not np.isfinite(t):  # nothing bends and nothing ends: the optimum is at infinity
+        row_i, row_j = block[place[i]], block[place[j]]
+        both = diagonal[i] + diagonal[j]
+        bend = max(both - 2.0 * row_i.item(j) + ridge[i] + ridge[j], SMALL * both)
+        beta_i, beta_j = beta.item(i), beta.item(j)
+        up, down = ends.room_up(i, beta_i), ends.room_down(j, beta_j)
+        t = min(violation / bend if bend > 0 else np.inf, up, down)
+        if t == np.inf:  # nothing bends and nothing ends: the optimum is at infinity
             return step
         # an end that is reached is met exactly
-        beta[i] = beta[i] + t if t < up else beta[i] + up
-        beta[j] = beta[j] - t if t < down else beta[j] - down
-        np.subtract(row_i, row_j, out=buffer)
-        buffer *= t
-        G -= buffer
+        beta_i = beta[i] = beta_i + (min(up, t))
+        beta_j = beta[j] = beta_j - (min(down, t))
+        daxpy(row_i, G, a=-t)
+        daxpy(row_j, G, a=t)
         if ridge[i] or ridge[j]:
             G[i] -= ridge[i] * t
             G[j] += ridge[j] * t
-        ends.update(i, float(beta[i]))
-        ends.update(j, float(beta[j]))
+        ends.update(i, beta_i)
+        ends.update(j, beta_j)
     return most
 
 
@@ -163,25 +151,25 @@ def _single(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> i
     bend = np.maximum(qp.diagonal + qp.row.ridge, SMALL * float(qp.diagonal.max(initial=0.0)))
     if not bend.all():
         return 0
-    buffer = np.empty(qp.n)
+    buffer, ridge = np.empty(qp.n), qp.numbers[3]
+    block, place = qp.kernel.there
     for step in range(most):
         if step % WATCHED == 0:
             qp.watch.look(beta)
-        np.add(G, ends.up, out=buffer)
+        np.add(G, ends.up, buffer)
         i = int(buffer.argmax())
-        rise = float(buffer[i])
-        np.add(G, ends.down, out=buffer)
+        rise = buffer.item(i)
+        np.add(G, ends.down, buffer)
         j = int(buffer.argmin())
-        fall = -float(buffer[j])
+        fall = -buffer.item(j)
         if not max(rise, fall) > stop:
             return step
         if rise >= fall:
-            k, t = i, min(rise / bend[i], ends.room_up(i, float(beta[i])))
+            k, t = i, min(rise / bend[i], ends.room_up(i, beta.item(i)))
         else:
-            k, t = j, -min(fall / bend[j], ends.room_down(j, float(beta[j])))
+            k, t = j, -min(fall / bend[j], ends.room_down(j, beta.item(j)))
         beta[k] += t
-        np.multiply(qp.kernel.row(k), t, out=buffer)
-        G -= buffer
-        G[k] -= qp.row.ridge[k] * t
-        ends.update(k, float(beta[k]))
+        daxpy(block[place[k]], G, a=-t)
+        G[k] -= ridge[k] * t
+        ends.update(k, beta.item(k))
     return most
