@@ -117,6 +117,11 @@ class BlockGram(Gram):
             self.kept.store = RowStore.room(self.n, self.memory // (8 * self.n))
         return self.kept.store
 
+    @property
+    def fits(self) -> bool:
+        """Whether all of K may be kept."""
+        return 8 * self.n**2 <= self.memory
+
     def limit(self, memory: int) -> None:
         """Keep rows in so many bytes from now on; those beyond are dropped."""
         self.kept.memory = memory
@@ -135,6 +140,17 @@ class BlockGram(Gram):
         if new.size:
             self._rows_of.fill(new, store.block[store.filled :][: new.size])
             store.add(new)
+
+    def drop(self, rows: Indices) -> None:
+        """Keep some rows no longer."""
+        if self.kept.whole is None:
+            self.store.drop(rows)
+
+    def raw_row(self, i: int) -> Vector:
+        """Return K_i before centring, computed anew, shape (n,)."""
+        row = np.empty((1, self.n))
+        self._rows_of.fill(np.array([i]), row)
+        return np.asarray(row[0])
 
     def raw_product(self, rows: Indices, values: Vector) -> Vector:
         """Return Σ_j K_j values_j before centring, shape (n,)."""
@@ -252,7 +268,7 @@ class BlockGram(Gram):
         """K before centring; its rows are kept where memory allows."""
         if self.kept.whole is not None:
             return self.kept.whole
-        fits = 8 * self.n**2 <= self.memory
+        fits = self.fits
         K = symmetric_matrix(self._kernel, self._rows, self.store.block if fits else None)
         K.setflags(write=False)
         if fits:

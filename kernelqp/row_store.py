@@ -63,6 +63,17 @@ class RowStore:
         self.place[rows] = self.filled + np.arange(rows.size)
         self.filled += rows.size
 
+    def drop(self, rows: Indices) -> None:
+        """Make room by rows that are not needed any more."""
+        self.place[rows] = -1
+        stay = np.flatnonzero(self.place >= 0)
+        stay = stay[np.argsort(self.place[stay])]
+        for k, row in enumerate(stay):  # forwards, so that none is written over before it moved
+            if self.place[row] != k:
+                self.block[k] = self.block[self.place[row]]
+                self.place[row] = k
+        self.filled = stay.size
+
     def picked(self, rows: Indices, columns: Indices, out: Matrix | None = None) -> Matrix:
         """Return some columns of rows that are kept, as a new matrix or in ``out``."""
         found = np.empty((rows.size, columns.size)) if out is None else out

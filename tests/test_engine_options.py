@@ -253,3 +253,24 @@ def test_a_terminal_sees_the_certified_gap_fall():
     assert len(gaps) > 1
     assert gaps == sorted(gaps, reverse=True)
     assert gaps[-1] < gaps[0]
+
+
+@pytest.mark.parametrize("rows", [64, 100, 300])
+@pytest.mark.parametrize("C", [1e-3, 1.0], ids=["all support", "some support"])
+def test_more_support_vectors_than_memory_holds_are_computed_as_they_pass(rows, C):
+    whole = svm(C).solve(*SLOW)
+    page = svm(C).dual(*SLOW)
+    bounded = page.solve(solver="native", memory=8 * 1500 * rows)
+    assert len(whole.support.support_vectors) > rows
+    assert page.page.gram.store.block.shape[0] == rows
+    assert bounded.solver == "active set"
+    assert bounded.value == pytest.approx(whole.value, rel=1e-12)
+
+
+def test_without_room_for_all_of_k_the_interior_point_is_not_tried(monkeypatch):
+    import kernelqp.solvers.native as module
+
+    monkeypatch.setattr(module, "active_set", lambda *_: None)
+    short = svm().solve(*SLOW, solver="native", memory="2MB")
+    assert short.status is kq.Status.LIMIT
+    assert svm().solve(*SLOW, solver="native").solver == "interior point, active set"

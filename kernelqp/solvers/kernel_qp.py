@@ -52,24 +52,43 @@ class KernelRows:
         store = self._store
         return store.block, store.place.tolist()
 
+    def passing(self, i: int) -> Vector:
+        """Return K_i of a row that there is no room for, shape (n,)."""
+        return cast("BlockGram", self._blocks).raw_row(i)
+
     @property
     def held(self) -> Mask:
         """Which rows are there."""
         return np.asarray(self._store.place >= 0)
 
     @property
+    def movable(self) -> Mask:
+        """Which rows may move: those that are there, and all once there is no room for more."""
+        return self.held | (self._store.free == 0)
+
+    @property
     def all_held(self) -> bool:
         """Whether all rows are there."""
         return self._store.filled == len(self.diagonal)
 
-    def fetch(self, priority: Vector) -> bool:
-        """Compute rows of the highest priority > 0; return whether there were any, and room."""
-        if self._blocks is None or not self._store.free:
+    @property
+    def fits(self) -> bool:
+        """Whether all of K may be formed."""
+        return self._blocks is None or self._blocks.fits
+
+    def fetch(self, priority: Vector, beta: Vector) -> bool:
+        """Compute rows of the highest priority > 0; return whether there were any, and room.
+
+        Where there is none, rows without a multiplier make it, once they violate nothing.
+        """
+        if self._blocks is None:
             return False
         store = self._store
         size = max(BATCH, store.filled // GROWS)
         wanted = np.flatnonzero((store.place < 0) & (priority > 0))
-        if not wanted.size:
+        if store.free < min(size, wanted.size):
+            self._blocks.drop(np.flatnonzero((store.place >= 0) & (beta == 0) & (priority <= 0)))
+        if not wanted.size or not store.free:
             return False
         if wanted.size > size:
             wanted = np.sort(wanted[np.argpartition(-priority[wanted], size)[:size]])

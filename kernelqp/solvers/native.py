@@ -80,6 +80,8 @@ def _kernel_qp(
     settled = None if qp is None else active_set(qp, near)
     if qp is not None and settled is not None:
         return settled[0], None, qp.offset(*settled), "active set"
+    if qp is not None and not qp.kernel.fits:  # the interior point method needs all of K
+        watch.halt()
     beta, theta, weights = interior_point(
         risk.gram, row, risk.offset.basis, risk.offset.price, watch
     )

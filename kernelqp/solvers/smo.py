@@ -70,7 +70,7 @@ def descend(qp: KernelQP, at: Position, stop: float, most: int) -> float:
         if not worst > stop or most <= 0:
             return worst
         if target > stop:
-            more = qp.kernel.fetch(by_row)
+            more = qp.kernel.fetch(by_row, at.beta)
             target = max(stop, SETTLED * worst) if more else stop
         steps = _settle(qp, at, ends, target, most)
         most -= steps
@@ -97,13 +97,13 @@ def violations(qp: KernelQP, at: Position, ends: Ends) -> tuple[float, Vector]:
 
 
 def _settle(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> int:
-    """Move rows that are there until none violates by more than ``stop``; return the steps."""
-    held = qp.kernel.held
+    """Move rows that may move until none violates by more than ``stop``; return the steps."""
+    movable = qp.kernel.movable
     if not qp.groups:
-        return _single(qp, at, ends.only(held), stop, most)
+        return _single(qp, at, ends.only(movable), stop, most)
     steps = 0
     for k in range(len(qp.groups)):
-        rows = held & (qp.basis[:, k] != 0)
+        rows = movable & (qp.basis[:, k] != 0)
         steps += _pairs(qp, at, ends.only(rows), stop, most - steps)
     return steps
 
@@ -124,7 +124,8 @@ def _pairs(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> in
         violation = best - buffer.item(j)
         if not stop < violation < np.inf:
             return step
-        row_i, row_j = block[place[i]], block[place[j]]
+        row_i = block[place[i]] if place[i] >= 0 else qp.kernel.passing(i)
+        row_j = block[place[j]] if place[j] >= 0 else qp.kernel.passing(j)
         both = diagonal[i] + diagonal[j]
         bend = max(both - 2.0 * row_i.item(j) + ridge[i] + ridge[j], SMALL * both)
         beta_i, beta_j = beta.item(i), beta.item(j)
@@ -169,7 +170,7 @@ def _single(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> i
         else:
             k, t = j, -min(fall / bend[j], ends.room_down(j, beta.item(j)))
         beta[k] += t
-        daxpy(block[place[k]], G, a=-t)
+        daxpy(block[place[k]] if place[k] >= 0 else qp.kernel.passing(k), G, a=-t)
         G[k] -= ridge[k] * t
         ends.update(k, beta.item(k))
     return most

@@ -6,7 +6,7 @@ import math
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,5 +79,9 @@ class Watch:
     def check(self) -> None:
         """Raise HaltedError where the run has to end."""
         if self._interrupted or time.perf_counter() >= self._ends:
-            self.halted = True
-            raise HaltedError
+            self.halt()
+
+    def halt(self) -> NoReturn:
+        """End the run with what there is."""
+        self.halted = True
+        raise HaltedError
