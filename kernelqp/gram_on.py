@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelqp.block_gram import BlockGram
 from kernelqp.gram import Gram
-from kernelqp.kernel_matrix import SMALL
+from kernelqp.kernel_matrix import TILE
 from kernelqp.repaired import Repaired, is_precomputed
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def gram_on(kernel: Kernel, X: Matrix, precision: float, *, few: bool) -> Gram:
 
     A kernel whose values are nearly one constant keeps its figures only if K is centred as a whole.
     """
-    small = not few or X.shape[0] <= SMALL
+    small = not few or X.shape[0] <= TILE
     measured = not kernel.psd or is_precomputed(kernel) or isinstance(kernel, Repaired)
     if small or measured or kernel.features(X) is not None:
         return Gram.of(kernel, X, precision=precision)

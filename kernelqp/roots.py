@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 EPS = float(np.finfo(np.float64).eps)
 Real = Callable[[float], float]
+NEARBY = 4  # kinks away from the start that are tried first
 TINY = 1e-30  # of the size of t: what is left of a bracket around 0
 GROWTH = 16.0  # of the steps that enclose the root
 
@@ -97,7 +98,7 @@ def monotone_root(
     0.1
     """
     tiny = TINY * scale
-    bracket = None if kinks is None or not kinks.size else _between(g, kinks, size, tiny)
+    bracket = None if kinks is None or not kinks.size else _between(g, kinks, size, tiny, start)
     bracket = _enclose(g, start, scale, tiny) if bracket is None else bracket
     while not bracket.closed and bracket.above != 0.0:
         _narrow(g, bracket)
@@ -105,15 +106,21 @@ def monotone_root(
     return 0.0 if around_zero and g(0.0) >= 0.0 else bracket.high
 
 
-def _between(g: Real, kinks: Vector, size: float, tiny: float) -> Bracket | None:
-    """Return the bracket of two neighbouring kinks, or of one and its rounding; None outside."""
+def _between(g: Real, kinks: Vector, size: float, tiny: float, start: float) -> Bracket | None:
+    """Return the bracket of two neighbouring kinks, or of one and its rounding; None outside.
+
+    The search begins around ``start``, which is often next to the root, and goes on by halves.
+    """
     width = 8.0 * EPS * max(size, float(np.abs(kinks[[0, -1]]).max()))
     past = {-1: -math.inf, len(kinks): math.inf}  # g just beyond a kink
     low, high = -1, len(kinks)
+    at, step = min(int(np.searchsorted(kinks, start)), len(kinks) - 1), 1
     while high - low > 1:
-        middle = (low + high) // 2
-        past[middle] = g(kinks[middle] + width)
-        low, high = (low, middle) if past[middle] >= 0.0 else (middle, high)
+        past[at] = g(kinks[at] + width)
+        low, high = (low, at) if past[at] >= 0.0 else (at, high)
+        open_end = step <= NEARBY and (low < 0 or high == len(kinks))
+        near = (high - step if low < 0 else low + step) if open_end else (low + high) // 2
+        at, step = min(max(near, low + 1), high - 1), 4 * step
     if high == len(kinks):
         return None
     left = float(kinks[low] + width) if low >= 0 else -math.inf

@@ -225,6 +225,7 @@ def test_with_hardly_any_memory_the_answer_is_the_same(monkeypatch, make, room):
     X, y = two_clouds(400, apart=1.0 if make is not METHODS["hard"] else 2.0)
     wanted = make(kq.RBF(gamma=0.05)).solve(X, y)
     monkeypatch.setattr(gram_on, "MEMORY", 8 * 400 * room)
+    monkeypatch.setattr(gram_on, "TILE", 0)
     page = make(kq.RBF(gamma=0.05)).dual(X, y)
     gram = page.risk().gram
     assert isinstance(gram, BlockGram)

@@ -25,7 +25,7 @@ from kernelqp.solvers.free_rows import FreeRows
 from kernelqp.solvers.smo import SMALL, descend
 
 if TYPE_CHECKING:
-    from kernelqp._types import Indices, Mask, Vector
+    from kernelqp._types import Indices, Mask, Matrix, Vector
     from kernelqp.solvers.free_rows import Solve
     from kernelqp.solvers.kernel_qp import KernelQP, Position
 
@@ -276,7 +276,7 @@ def _refined(
         before = now
         step = solve(left)
         if theta.size:
-            change = np.linalg.lstsq(schur, basis.T @ step - lack)[0]
+            change = _least_change(schur, basis.T @ step - lack)
             step, theta = step - inner @ change, theta + change
         at.beta[rows] += step
         at.slope -= qp.kernel.product(rows, step)
@@ -284,6 +284,13 @@ def _refined(
     if empty.any():
         theta = np.where(empty, _idle_offset(qp, at), theta)
     return theta, now <= SOLVED
+
+
+def _least_change(schur: Matrix, right: Vector) -> Vector:
+    """Solve the system of the columns, with least norm where it is singular."""
+    if schur.size == 1 and schur[0, 0] != 0.0:
+        return np.asarray(right / schur[0, 0])
+    return np.asarray(np.linalg.lstsq(schur, right)[0])
 
 
 def _column_sums(qp: KernelQP, beta: Vector) -> Vector:

@@ -67,11 +67,6 @@ class KernelRows:
         return self.held | (self._store.free == 0)
 
     @property
-    def all_held(self) -> bool:
-        """Whether all rows are there."""
-        return self._store.filled == len(self.diagonal)
-
-    @property
     def fits(self) -> bool:
         """Whether all of K may be formed."""
         return self._blocks is None or self._blocks.fits
@@ -81,9 +76,9 @@ class KernelRows:
 
         Where there is none, rows without a multiplier make it, once they violate nothing.
         """
-        if self._blocks is None:
-            return False
         store = self._store
+        if self._blocks is None or store.filled == len(priority):
+            return False
         size = max(BATCH, store.filled // GROWS)
         wanted = np.flatnonzero((store.place < 0) & (priority > 0))
         if store.free < min(size, wanted.size):

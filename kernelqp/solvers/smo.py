@@ -63,20 +63,15 @@ class Ends:
 
 def descend(qp: KernelQP, at: Position, stop: float, most: int) -> float:
     """Move rows in place until none violates by more than ``stop``; return the violation."""
-    target = stop if qp.kernel.all_held else np.inf
     while True:
         ends = Ends(qp, at)
         worst, by_row = violations(qp, at, ends)
         if not worst > stop or most <= 0:
             return worst
-        if target > stop:
-            more = qp.kernel.fetch(by_row, at.beta)
-            target = max(stop, SETTLED * worst) if more else stop
-        steps = _settle(qp, at, ends, target, most)
+        more = qp.kernel.fetch(by_row, at.beta)
+        steps = _settle(qp, at, ends, max(stop, SETTLED * worst) if more else stop, most)
         most -= steps
-        if (
-            target == stop and not steps
-        ):  # what is left to gain needs rows that memory has no room for
+        if not more and not steps:  # as far as it goes
             return worst
 
 
