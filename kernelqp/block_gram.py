@@ -197,16 +197,21 @@ class BlockGram(Gram):
         """K beta, shape (n,) or (n, k) like beta."""
         if beta.ndim == 2:
             return np.column_stack([self.matvec(column) for column in beta.T])
-        raw = self.kept.products.of(beta, self._raw_matvec)
+        raw = self.raw_matvec(beta)
         if self.origin is None:
             return raw
         to_origin, size = self.shift
         total = float(beta.sum())
         return raw - float(raw[self.origin].mean()) + (size - to_origin) * total
 
-    def _raw_matvec(self, beta: Vector) -> Vector:
-        support = np.flatnonzero(beta)
-        return self.raw_product(support, beta[support])
+    def raw_matvec(self, beta: Vector) -> Vector:
+        """Return K β before centring, shape (n,), read-only."""
+
+        def computed(beta: Vector) -> Vector:
+            support = np.flatnonzero(beta)
+            return self.raw_product(support, beta[support])
+
+        return self.kept.products.of(beta, computed)
 
     def inner(self, a: Vector, b: Vector) -> float:
         """Inner product a' K b."""

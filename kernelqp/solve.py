@@ -93,7 +93,8 @@ def _solved(
                 return infeasible(formulation, proof, started)
     best = runs.best or runs.rescued(solvers[-1])
     status = status_of(best)
-    written = partial(raw, formulation.page, best.candidate)  # for when somebody looks
+    whole = NATIVE not in solvers
+    written = partial(raw, formulation.page, best.candidate, whole)  # for when somebody looks
     formulation.write(written, WRITTEN.get(status, cp.OPTIMAL_INACCURATE), risk)
     seconds = time.perf_counter() - started
     return build_solution(formulation, risk, best.verdict, status, best.solver, seconds)
@@ -313,8 +314,17 @@ def status_of(answer: Answer) -> Status:
     return Status.LIMIT if answer.remark.at_limit else Status.NOT_CERTIFIED
 
 
-def raw(page: Page, candidate: Candidate, risk: RegularizedRisk) -> Written:
-    """Return the values and multipliers of a centred candidate, unrepaired."""
+def raw(
+    page: Page,
+    candidate: Candidate,
+    whole: bool,  # bound by place
+    risk: RegularizedRisk,
+) -> Written:
+    """Return the values and multipliers of a centred candidate, unrepaired.
+
+    ``whole`` if K was centred as a whole: θ of a candidate is that of its centring.
+    """
+    risk = replace(risk, gram=risk.gram.whole()) if whole else risk
     return page.fill(risk, raw_point(risk, candidate))
 
 

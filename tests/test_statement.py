@@ -5,6 +5,7 @@ import pickle
 import cvxpy as cp
 import numpy as np
 import pytest
+from sklearn.datasets import make_moons
 
 import kernelqp as kq
 from kernelqp.errors import InputError
@@ -325,3 +326,14 @@ WRONG = {
 def test_what_cannot_be_used_is_refused_before_anything_is_built(name, no_cvxpy):
     with pytest.raises(InputError):
         WRONG[name]()
+
+
+def test_a_page_of_many_rows_looked_at_after_cvxpys_solver_is_that_of_before():
+    X, y = make_moons(600, noise=0.3, random_state=0)
+    svm = kq.SoftMarginSVM(kernel=kq.RBF(gamma=1.0))
+    early, late = svm.primal(X, y), svm.primal(X, y)
+    assert early.problem.value is None
+    early.solve(solver="OSQP")
+    late.solve(solver="OSQP")
+    assert late.variables["b"].value == pytest.approx(early.variables["b"].value, rel=1e-9)
+    assert late.problem.value == pytest.approx(early.problem.value, rel=1e-9)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 BATCH = 64  # rows of K that are computed at a time at first
-GROWS = 2  # later one in so many of those that are there
+GROWS = 4  # later one in so many of those that are there
 
 
 class KernelRows:
@@ -96,6 +96,13 @@ class KernelRows:
             self._blocks.keep(rows)
             return self._blocks.raw_block(rows, columns, out)
         return self._store.picked(rows, columns, out)
+
+    def of(self, beta: Vector) -> Vector:
+        """Return K β, shape (n,): whoever judges this β will ask for it again."""
+        if self._blocks is not None:
+            return self._blocks.raw_matvec(beta)
+        support = np.flatnonzero(beta)
+        return self._store.product(support, beta[support])
 
     def product(self, rows: Indices, values: Vector) -> Vector:
         """Return Σ_j K_j values_j over some rows, shape (n,)."""
@@ -170,11 +177,8 @@ class KernelQP:
 
     def at(self, beta: Vector) -> Position:
         """Return β with its slope, computed anew."""
-        support = np.flatnonzero(beta)
         slope = self.row.q - self.row.ridge * beta
-        if support.size:
-            slope = slope - self.kernel.product(support, beta[support])
-        return Position(beta.copy(), slope)
+        return Position(beta.copy(), slope - self.kernel.of(beta) if beta.any() else slope)
 
     def offset(self, beta: Vector, theta: Vector) -> Vector:
         """Return θ of the risk, whose kernel may be centred, for that of the rows of K."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kernelqp._types import Mask, Vector
     from kernelqp.solvers.kernel_qp import KernelQP, Position
 
-SETTLED = 0.1  # of what all rows violate: how far those that are there settle before more are
+SETTLED = 0.3  # of what all rows violate: how far those that are there settle before more are
 WATCHED = 256  # steps between two looks at the clock
 SMALL = 1e-12  # of the kernel's diagonal: the least curvature of a step
 
