@@ -181,7 +181,7 @@ def interrupted(monkeypatch, steps):
 
 def test_ctrl_c_gives_what_there_is_with_its_bound(monkeypatch):
     whole = svm(100.0).solve(*SLOW)
-    interrupted(monkeypatch, 20)
+    interrupted(monkeypatch, 5)
     short = svm(100.0).solve(*SLOW)
     assert short.status is kq.Status.LIMIT
     assert short.certificate.dual_value <= whole.value <= short.certificate.primal_value

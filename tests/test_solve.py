@@ -154,7 +154,7 @@ def test_a_solver_without_numbers_leaves_a_bound_that_is_not_certified(form, mon
 
 
 def test_a_failing_solver_does_not_end_the_others(monkeypatch):
-    def native(risk):
+    def native(*_):
         raise SolverFailed("no")
 
     monkeypatch.setattr("kernelqp.solve.native", native)
