@@ -259,7 +259,8 @@ class Runs:
         self.halted = watch.halted
         word = cp.USER_LIMIT if watch.halted else cp.OPTIMAL
         remark = Remark(word, time.perf_counter() - started)
-        return self.judged(Candidate(beta, function, theta), who, remark)
+        near = 0.0 if watch.halted else math.inf  # what ends early is not solved on in repair
+        return self.judged(Candidate(beta, function, theta), who, remark, near)
 
     def judged(
         self, candidate: Candidate, solver: str, remark: Remark, near: float = math.inf
