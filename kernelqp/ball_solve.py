@@ -70,12 +70,12 @@ class Search:
         if self.solver in ("auto", NATIVE):
             try:
                 beta, function, theta, self.solved_by = native(risk)
-                assert theta is not None  # nothing ends the run early
             except SolverFailed:
                 if self.solver == NATIVE:
                     raise
             else:
-                return beta, risk.function(beta) if function is None else function, theta
+                if theta is not None:  # it came to an end
+                    return beta, risk.function(beta) if function is None else function, theta
         solution = risk.solve(form="dual", solver=self.solver, tol=1e-3 * self.tol)
         point = solution.origin[1]
         self.solved_by = solution.solver

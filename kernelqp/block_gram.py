@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelqp.arrays import EPS
 from kernelqp.errors import ParameterError
 from kernelqp.gram import Gram
-from kernelqp.kernel_matrix import RowsOf, check_finite, symmetric_matrix
+from kernelqp.kernel_matrix import BLOCK, RowsOf, check_finite, symmetric_matrix
 from kernelqp.row_store import Products, RowStore
 
 if TYPE_CHECKING:
@@ -84,6 +84,11 @@ class BlockGram(Gram):
             raise ParameterError(f"{kernel!r} is not PSD by construction: use Gram.of")
         return cls(None, None, kernel=kernel, X=X, kept=Kept(memory))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy needs; the rows of K are computed again there."""
+        state = {k: v for k, v in self.__dict__.items() if k not in {"_rows_of", "_centred_matrix"}}
+        return state | {"kept": Kept(self.memory)}
+
     @property
     def n(self) -> int:
         """Number of rows."""
@@ -124,14 +129,23 @@ class BlockGram(Gram):
 
     def limit(self, memory: int) -> None:
         """Keep rows in so many bytes from now on; those beyond are dropped."""
-        self.kept.memory = memory
-        if self.kept.whole is None:
-            self.kept.store = self.store.resized(memory // (8 * self.n))
+        kept = self.kept
+        kept.memory = memory
+        if kept.whole is not None and not self.fits:
+            kept.whole = kept.store = None
+        if kept.whole is None:
+            kept.store = self.store.resized(memory // (8 * self.n))
 
     def share(self, other: BlockGram) -> None:
-        """Take the rows that another Gram, of the same kernel on the same rows, has kept."""
-        kept, theirs = self.kept, other.kept
-        kept.store, kept.whole, kept.products = theirs.store, theirs.whole, theirs.products
+        """Copy the rows that another Gram, of the same kernel on the same rows, has kept.
+
+        A copy: each goes on to write rows of its own. K as a whole is read-only, and serves both.
+        """
+        kept, whole = self.kept, other.kept.whole
+        if whole is not None and self.fits:
+            kept.whole, kept.store = whole, RowStore.whole(whole)
+        elif kept.whole is None:
+            kept.store = other.store.copied(self.memory // (8 * self.n))
 
     def keep(self, rows: Indices) -> None:
         """Compute and keep rows that are not yet there, as many as memory allows."""
@@ -264,8 +278,11 @@ class BlockGram(Gram):
         K = self._formed() - to_origin[:, None]
         K -= to_origin
         K += size
-        lower = np.tril_indices(self.n, -1)
-        K[lower] = K.T[lower]
+        for i in range(0, self.n, BLOCK):
+            part = slice(i, i + BLOCK)
+            K[part, :i] = K[:i, part].T
+            corner = np.triu(K[part, part])
+            K[part, part] = corner + np.triu(corner, 1).T
         K.setflags(write=False)
         return K
 
@@ -273,10 +290,12 @@ class BlockGram(Gram):
         """K before centring; its rows are kept where memory allows."""
         if self.kept.whole is not None:
             return self.kept.whole
-        fits = self.fits
-        K = symmetric_matrix(self._kernel, self._rows, self.store.block if fits else None)
+        room = self.store.block if len(self.store.block) == self.n else None
+        if room is not None:
+            self.kept.store = None  # its rows are written over, should the forming be cut short
+        K = symmetric_matrix(self._kernel, self._rows, room)
         K.setflags(write=False)
-        if fits:
+        if self.fits:
             self.kept.whole, self.kept.store = K, RowStore.whole(K)
             self.__dict__.pop("_rows_of", None)  # it has done its work
         return K

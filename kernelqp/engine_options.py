@@ -87,6 +87,8 @@ def bytes_of(memory: Any) -> int:
     >>> bytes_of("4GB"), bytes_of("0.5 MiB"), bytes_of(2_000)
     (4000000000, 524288, 2000)
     """
+    if isinstance(memory, int | float) and memory is not True and 1 <= memory < math.inf:
+        return int(float(memory))
     found = re.fullmatch(r"\s*([0-9.]+)\s*([kmgt]?i?)b?\s*", str(memory).lower())
     try:
         size = float(found[1]) * UNITS[found[2]] if found and not isinstance(memory, bool) else 0.0

@@ -212,7 +212,7 @@ class Formulation:
             Status.LIMIT if that is not enough. Ctrl-C does the same.
         memory : int or str
             Bytes of rows of K that are kept: 2_000_000_000, "4GB" (unless said otherwise),
-            "512MiB". Those beyond are computed again.
+            "512MiB". Those beyond are computed again. A bound stays with this page.
 
         Raises
         ------

@@ -76,9 +76,16 @@ def slope_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Func
 
 
 def newton_primal(
-    risk: RegularizedRisk, function: Function, theta: Vector, steps: int = STEPS
+    risk: RegularizedRisk,
+    function: Function,
+    theta: Vector,
+    steps: int = STEPS,
+    each: Callable[[Vector], None] | None = None,
 ) -> tuple[Function, Vector]:
-    """Return the (f, θ) at which Newton's method from an f in weights ends."""
+    """Return the (f, θ) at which Newton's method from an f in weights ends.
+
+    ``each`` is told the β of every step, and may end the run by an exception.
+    """
     assert function.weights is not None
     assert risk.gram.factor is not None  # weights belong to a factor
     w, price = function.weights, risk.offset.price
@@ -90,6 +97,8 @@ def newton_primal(
     for _ in range(steps):
         p = design @ x
         beta, weights = slopes_and_bends(risk, p)
+        if each is not None:
+            each(beta)
         gradient = penalty * x - design.T @ beta
         gradient[r:] += price
         step = newton_system(design, weights, penalty)(-gradient)

@@ -49,6 +49,15 @@ class RowStore:
         place = np.where(self.place < len(block), self.place, -1)
         return RowStore(block, place, min(self.filled, len(block)))
 
+    def copied(self, most: int) -> RowStore:
+        """Return a store of its own with room for ``most`` rows and the first of these in it."""
+        filled = min(self.filled, most)
+        copy = RowStore.room(self.place.size, most)
+        copy.block[:filled] = self.block[:filled]
+        copy.place = np.where(self.place < filled, self.place, -1)
+        copy.filled = filled
+        return copy
+
     @property
     def free(self) -> int:
         """How many more there is room for."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ from kernelqp.attainment import NotAttained, separating_direction
 from kernelqp.ball import BallRisk
 from kernelqp.ball_solve import certify_page, solve_on_page
 from kernelqp.certificate import Candidate, Verdict, certify_candidate, complete
-from kernelqp.engine_options import EngineOptions, option_names
 from kernelqp.errors import SolverError, SolverFailed, Status
 from kernelqp.formulation import Formulation, Page, Point, Written, filled
 from kernelqp.losses import HardMargin
@@ -27,8 +27,9 @@ from kernelqp.progress import Progress
 from kernelqp.scales import gap_scale, relative_gap
 from kernelqp.separation import SeparationProof, separation_proof
 from kernelqp.solution import Infeasible, Solution
-from kernelqp.solvers.cvxpy import Remark, capability, resolve_solver, run
-from kernelqp.solvers.native import NATIVE, native, takes
+from kernelqp.solver_choice import choose_solvers, split_options
+from kernelqp.solvers.cvxpy import Remark, capability, run
+from kernelqp.solvers.native import NATIVE, looks, native
 from kernelqp.solvers.watch import Watch
 from kernelqp.threads import threads_for
 from kernelqp.tolerance import check_tol
@@ -44,18 +45,6 @@ if TYPE_CHECKING:
 WRITTEN = {Status.CERTIFIED: cp.OPTIMAL, Status.LIMIT: cp.USER_LIMIT}  # cvxpy's words on the page
 OTHER = {"primal": "dual", "dual": "primal"}
 HARD = 1e6  # κ from which data are first tried as if they could be separated
-
-
-def choose_solvers(risk: RegularizedRisk, solver: str) -> tuple[str, ...]:
-    """Return the solvers to try.
-
-    Our own solvers come first, for every loss that they take.
-    """
-    if str(solver).upper() == NATIVE:
-        return (NATIVE,)
-    if solver != "auto":
-        return (resolve_solver(solver),)
-    return (NATIVE, "CLARABEL") if takes(risk) else ("CLARABEL",)
 
 
 def solve_formulation(
@@ -98,21 +87,6 @@ def _solved(
     formulation.write(written, WRITTEN.get(status, cp.OPTIMAL_INACCURATE), risk)
     seconds = time.perf_counter() - started
     return build_solution(formulation, risk, best.verdict, status, best.solver, seconds)
-
-
-def split_options(
-    solvers: tuple[str, ...], solver: str, options: dict[str, Any]
-) -> tuple[tuple[str, ...], EngineOptions, dict[str, Any]]:
-    """Return the solvers that understand the options, what is for ours, and what is for cvxpy's."""
-    if solvers == (NATIVE,):
-        return solvers, EngineOptions.of(options), {}
-    foreign = tuple(name for name in solvers if name != NATIVE)
-    if solver != "auto" or not options:
-        return solvers, EngineOptions(), options
-    if NATIVE in solvers and set(options) <= set(option_names()):
-        limit = {"time_limit": options["time_limit"]} if "time_limit" in options else {}
-        return solvers, EngineOptions.of(options), limit
-    return foreign, EngineOptions(), options
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +225,9 @@ class Runs:
         """Judge what our own solver gives, whole or as far as it came."""
         started = time.perf_counter()
         falling = Falling(self)
-        with (
-            Progress("solve") as progress,
-            Watch(self.native.time_limit, partial(falling.say, progress)) as watch,
-        ):
+        progress = Progress("solve")
+        watch = Watch(self.native.time_limit, partial(falling.say, progress))
+        with progress, watch if looks(risk) else nullcontext():
             beta, function, theta, who = native(risk, watch, self.native.near)
         self.halted = watch.halted
         word = cp.USER_LIMIT if watch.halted else cp.OPTIMAL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from functools import lru_cache
@@ -25,12 +26,41 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+class OneThread:
+    """Holds BLAS to one thread while anybody asks for it; the last to leave restores the rest."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._limiter: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limiter = _blas().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *raised: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limiter.restore_original_limits()
+
+
+ONE_THREAD = OneThread()
+
+
 def threads_for(n: int) -> AbstractContextManager[Any]:
     """Return a context in which BLAS works on n rows: in one thread where these are few.
 
     A thread that waits for a core holds the others up, on a machine that has something else to do.
     """
-    return _blas().limit(limits=1, user_api="blas") if n <= ALONE else nullcontext()
+    return ONE_THREAD if n <= ALONE else nullcontext()
+
+
+def _cores() -> int:
+    """Return how many cores this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)  # not on every system
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
 def on_all_cores(fill: Callable[[Tile], None], tiles: list[Tile]) -> None:
@@ -39,5 +69,5 @@ def on_all_cores(fill: Callable[[Tile], None], tiles: list[Tile]) -> None:
         for tile in tiles:
             fill(tile)
         return
-    with _blas().limit(limits=1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ONE_THREAD, ThreadPoolExecutor(_cores()) as pool:
         list(pool.map(fill, tiles))

@@ -55,6 +55,7 @@ MUST_NOT_KNOW = {
     "statement.py": ("kernelqp.losses", *SOLVERS, *METHODS),
     "twin.py": METHODS,
     "solve.py": METHODS,
+    "solver_choice.py": METHODS,
     "solution.py": ("kernelqp.losses", *SOLVERS, *METHODS),
     "solvers": ("kernelqp.methods", "kernelqp.certificate"),
     "constrained.py": ("kernelqp.losses", *METHODS),

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kernelqp.solvers.kernel_qp import KernelQP, Position
 
 ROUGH = 0.025  # of the first violation: where the rough start ends
-KINKED = 0.1  # of that where rows may stop at 0 as well: they go to and fro for longer
+KINKED = 0.1  # of that where rows may stop at 0 as well: they turn for longer
 FINER = 0.1  # of that: where it ends after the sets did not settle
 STARTS = 4
 ROUNDS = 25

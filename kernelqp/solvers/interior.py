@@ -117,7 +117,7 @@ def interior_point(
     for _ in range(STEPS):
         beta = state.beta
         if watch is not None:
-            watch.look(np.clip(beta, row.lower, row.upper))
+            watch.look(np.clip(beta, row.lower, row.upper), better=watch.best is None)
         pull = system.predictions(beta, state.u) + row.ridge * beta
         off = split.price + split.gather(pull) - state.z + state.v
         before, size = size, float(np.abs(off).max(initial=0.0))

@@ -64,9 +64,9 @@ def native(
         if _bends_boundedly(risk.loss):
             return newton(risk, watch)
         return _kernel_qp(risk, watch, near)
-    except HaltedError:
+    except HaltedError as reason:
         beta = np.zeros(risk.n) if watch.best is None else watch.best
-        return beta, None, None, "native, stopped early"
+        return beta, None, None, f"native, stopped early: {reason}"
 
 
 def _kernel_qp(
@@ -81,7 +81,7 @@ def _kernel_qp(
     if qp is not None and settled is not None:
         return settled[0], None, qp.offset(*settled), "active set"
     if qp is not None and not qp.kernel.fits:  # the interior point method needs all of K
-        watch.halt()
+        watch.halt("memory has no room for all of K")
     beta, theta, weights = interior_point(
         risk.gram, row, risk.offset.basis, risk.offset.price, watch
     )
@@ -91,6 +91,11 @@ def _kernel_qp(
             return settled[0], None, qp.offset(*settled), "interior point, active set"
     function = None if weights is None else risk.function(weights=weights)
     return beta, function, theta, "interior point"
+
+
+def looks(risk: RegularizedRisk) -> bool:
+    """Whether the solver of a risk looks at its watch: one that is direct cannot end early."""
+    return not isinstance(risk.loss, HalfSquared)
 
 
 def _bends_boundedly(loss: Loss) -> bool:

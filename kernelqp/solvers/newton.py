@@ -62,7 +62,7 @@ def newton(
         function = None if factor is None else risk.function(weights=factor.T @ beta)
         return beta, function, theta, f"Newton, {risk.n} rows"
     start = risk.function(weights=np.zeros(factor.shape[1]))
-    function, theta = newton_primal(risk, start, theta)
+    function, theta = newton_primal(risk, start, theta, each=None if watch is None else watch.look)
     beta = _better(risk, stepped_dual(risk, function, theta), risk.predictions(function, theta))
     return beta, function, theta, f"Newton, {factor.shape[1] + columns} weights"
 

@@ -66,9 +66,10 @@ class Watch:
             signal.signal(signal.SIGINT, self._before)
             self._before = None
 
-    def look(self, beta: Vector) -> None:
-        """Keep a feasible β that is better than those before it, report it, and check."""
-        self.best = beta.copy()
+    def look(self, beta: Vector, *, better: bool = True) -> None:
+        """Keep a β in the box if it is better than those before it, report it, and check."""
+        if better or self.best is None:
+            self.best = beta.copy()
         now = time.perf_counter()
         if self._report is not None and now >= self._next:
             self._report(self.best)
@@ -78,10 +79,12 @@ class Watch:
 
     def check(self) -> None:
         """Raise HaltedError where the run has to end."""
-        if self._interrupted or time.perf_counter() >= self._ends:
-            self.halt()
+        if self._interrupted:
+            self.halt("Ctrl-C")
+        if time.perf_counter() >= self._ends:
+            self.halt("time limit")
 
-    def halt(self) -> NoReturn:
+    def halt(self, reason: str) -> NoReturn:
         """End the run with what there is."""
         self.halted = True
-        raise HaltedError
+        raise HaltedError(reason)
