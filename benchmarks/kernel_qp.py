@@ -173,7 +173,7 @@ def over(against):
 
 
 def reached(line):
-    return "not measured" if line["reached"] is None else f"{line['reached']:.2g}"
+    return "not measured" if line["reached"] is None else f"{line['reached']:.3g}"
 
 
 def main():
