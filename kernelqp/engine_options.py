@@ -64,7 +64,7 @@ class EngineOptions:
         if self.memory < least:
             raise ParameterError(
                 f"memory must hold {min(ORIGIN, gram.n)} rows of K, {least} bytes for {gram.n} "
-                f"rows; got {self.memory}"
+                f"rows; got {self.memory} bytes"
             )
         gram.limit(self.memory)
 
@@ -96,7 +96,8 @@ def bytes_of(memory: Any) -> int:
         size = 0.0
     if not size >= 1:
         raise ParameterError(
-            f"memory must be a number of bytes or a size such as '4GB'; got {memory!r}"
+            f"memory must be a number of bytes, or a size in kB, MB, GB, TB, KiB ... TiB such as "
+            f"'4GB'; got {memory!r}"
         )
     return int(size)
 

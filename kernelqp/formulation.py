@@ -209,7 +209,8 @@ class Formulation:
             more rows, known again by their features. Its sets are tried first.
         time_limit : float
             Seconds after which the best answer so far is certified and returned, as
-            Status.LIMIT if that is not enough. Ctrl-C does the same.
+            Status.LIMIT if that is not enough; reading the data and certifying come on top.
+            Ctrl-C does the same while our solver runs; a second one is Python's own.
         memory : int or str
             Bytes of rows of K that are kept: 2_000_000_000, "4GB" (unless said otherwise),
             "512MiB". Those beyond are computed again. A bound stays with this page.

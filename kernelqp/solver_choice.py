@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ def split_options(
     """Return the solvers that understand the options, what is for ours, and what is for cvxpy's."""
     if solvers == (NATIVE,):
         return solvers, EngineOptions.of(options), {}
+    _check_names(solver, options)
     foreign = tuple(name for name in solvers if name != NATIVE)
     if solver != "auto" or not options:
         return solvers, EngineOptions(), options
@@ -52,3 +54,16 @@ def split_options(
         )
     limit = {"time_limit": own.time_limit} if math.isfinite(own.time_limit) else {}
     return solvers, own, limit
+
+
+def _check_names(solver: str, options: dict[str, Any]) -> None:
+    """Refuse options of ours for a solver of cvxpy, and names that are nearly those of ours."""
+    for name in options:
+        if solver != "auto" and name in {"start", "memory"}:
+            raise ParameterError(
+                f"{name} is an option of our own solvers, and {solver} has none such: leave it "
+                f"out, or take solver='native' or 'auto'"
+            )
+        near = difflib.get_close_matches(name, option_names(), n=1, cutoff=0.9)
+        if near and near[0] != name:
+            raise ParameterError(f"there is no option {name!r}: did you mean {near[0]!r}?")

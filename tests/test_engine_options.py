@@ -372,6 +372,15 @@ def test_options_that_auto_cannot_use_are_named():
         svm().solve(X, Y, memory="1GB", max_iter=10)
 
 
+def test_options_of_ours_are_not_handed_to_cvxpys_solvers_and_slips_are_named():
+    before = svm().solve(X, Y)
+    for given in ({"start": before}, {"memory": "1GB"}):
+        with pytest.raises(ParameterError, match="our own solvers, and CLARABEL"):
+            svm().solve(X, Y, solver="CLARABEL", **given)
+    with pytest.raises(ParameterError, match="did you mean 'time_limit'"):
+        svm().solve(X, Y, timelimit=1.0)
+
+
 def test_logistic_regression_in_weights_ends_in_time():
     short = kq.LogisticRegression(C=1.0).solve(*SLOW, time_limit=1e-9)
     assert short.status is kq.Status.LIMIT
