@@ -134,7 +134,7 @@ class BlockGram(Gram):
         if kept.whole is not None and not self.fits:
             kept.whole = kept.store = None
         if kept.whole is None:
-            kept.store = self.store.resized(memory // (8 * self.n))
+            kept.store = self.store.copied(memory // (8 * self.n))
 
     def share(self, other: BlockGram) -> None:
         """Copy the rows that another Gram, of the same kernel on the same rows, has kept.

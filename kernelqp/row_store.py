@@ -39,16 +39,6 @@ class RowStore:
         """Return all rows of a matrix that is there."""
         return cls(K, np.arange(len(K)), len(K))
 
-    def resized(self, most: int) -> RowStore:
-        """Return the same with room for ``most`` rows; those that came last are dropped first."""
-        n = self.place.size
-        block = self.block[:most]
-        if len(block) < min(most, n):
-            block = np.empty((min(most, n), n))
-            block[: self.filled] = self.block[: self.filled]
-        place = np.where(self.place < len(block), self.place, -1)
-        return RowStore(block, place, min(self.filled, len(block)))
-
     def copied(self, most: int) -> RowStore:
         """Return a store of its own with room for ``most`` rows and the first of these in it."""
         filled = min(self.filled, most)
