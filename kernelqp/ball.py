@@ -131,7 +131,7 @@ class BallRisk(TwoSided):
         """Return D; −inf where β is out of its domain or not balanced."""
         if not feasible(self.risk, dual.coefficients):
             return -math.inf
-        gained = self.risk.loss.dual_value(self.risk.targets, self.risk.costs, dual.coefficients)
+        gained = self.risk.gain(dual.coefficients)
         return float(gained.sum() - self.radius * math.sqrt(dual.norm2))
 
     def primal(self) -> Formulation:
@@ -234,6 +234,6 @@ def _blame(
 def _rounding(ball: BallRisk, dual: Function) -> float:
     """Return the rounding of D: of R ‖β‖_K and of the sum."""
     size = float(np.abs(dual.coefficients) @ np.sqrt(np.maximum(ball.risk.gram.diagonal, 0.0)))
-    terms = ball.risk.loss.dual_value(ball.risk.targets, ball.risk.costs, dual.coefficients)
+    terms = ball.risk.gain(dual.coefficients)
     rest = 4.0 * np.abs(terms[np.isfinite(terms)]).sum()
     return float(EPS * (math.sqrt(ball.n) * size * ball.radius + rest))

@@ -37,7 +37,7 @@ def band_duals(
     risk: RegularizedRisk, function: Function, theta: Vector, unit: float
 ) -> Iterator[tuple[Function, Function, Vector]]:
     """Yield a feasible dual point and (f, θ) from wider and wider bands; none without boxes."""
-    row = risk.loss.row(risk.targets, risk.costs)
+    row = risk.row
     if row is None or not (np.isfinite(row.lower) | np.isfinite(row.upper) | (row.eps > 0)).all():
         return
     p = risk.predictions(function, theta)

@@ -27,7 +27,6 @@ from kernelqp.repair import (
     EPS,
     best_offset,
     domain_of,
-    feasible,
     feasible_intercepts,
     imbalance,
     lower_bound,
@@ -45,6 +44,8 @@ from kernelqp.scales import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kernelqp._types import Vector
     from kernelqp.risk import Function, RegularizedRisk
 
@@ -158,13 +159,14 @@ def certify_candidate(
         farther off it would be another answer, not this one.
     """
     dual0, function0, theta0 = complete(risk, candidate)
-    terms, scale = blame(risk, dual0, function0, theta0), gap_scale(risk)
-    if feasible(risk, dual0.coefficients) and _at_ends_exactly(risk, dual0.coefficients):
-        point = _report(risk, side, dual0, function0, theta0)
-        nothing = max(EXACT * max(abs(point.dual), scale), _rounding(risk, point))
-        if abs(point.primal - point.dual) <= nothing:  # there is nothing to repair
-            moved = _distance(risk, function0, point.function)
-            return _judged(risk, point, terms, moved, tol, scale)
+    terms, lower = blame(risk, dual0, function0, theta0), lower_bound(risk, dual0)
+    scale = gap_scale(risk, lower)
+    if math.isfinite(lower) and _at_ends_exactly(risk, dual0.coefficients):
+        for point in _nearly_as_it_came(risk, side, dual0, function0, theta0):
+            nothing = max(EXACT * max(abs(point.dual), scale), _rounding(risk, point))
+            if abs(point.primal - point.dual) <= nothing:  # there is nothing to repair
+                moved = _distance(risk, function0, point.function)
+                return _judged(risk, point, terms, moved, tol, scale)
     point = _report(risk, side, repair_dual(risk, dual0, theta0), function0, theta0)
     if POLISHED < relative_gap(point.primal, point.dual, scale) <= near:
         dual, theta = elbow_solve(risk, point.at, point.theta)
@@ -173,6 +175,16 @@ def certify_candidate(
             solved = _written_like(risk, function0, dual)
             point = _better(point, _report(risk, side, dual, solved, theta))
     return _judged(risk, point, terms, _distance(risk, function0, point.function), tol, scale)
+
+
+def _nearly_as_it_came(
+    risk: RegularizedRisk, side: str, dual: Function, function: Function, theta: Vector
+) -> Iterator[_Point]:
+    """Yield the reported point with its own θ, and with the best one."""
+    shown = function if side == "primal" else dual
+    primal = risk.primal_value(shown, theta)
+    yield _Point(dual, shown, theta, primal, risk.dual_value(dual))
+    yield _report(risk, side, dual, function, theta)
 
 
 def _at_ends_exactly(risk: RegularizedRisk, beta: Vector) -> bool:

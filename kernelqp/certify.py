@@ -23,7 +23,7 @@ from kernelqp.scales import (
     relative_gap,
     rounding_of_bounds,
 )
-from kernelqp.support import SETTLED, Support, find_support
+from kernelqp.support import SETTLED, Support, find_support, has_sets
 from kernelqp.tolerance import check_tol
 
 if TYPE_CHECKING:
@@ -153,7 +153,8 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     blame[reading.rows] = 0.0
     np.add.at(blame, reading.rows, reading.scale * rows)  # a row may stand in the problem twice
     gap = max(abs(primal - lower), noise)
-    sets = find_support(risk, dual, function, theta, gap, relative <= SETTLED)
+    tight = relative <= SETTLED
+    sets = find_support(risk, dual, function, theta, gap, tight) if has_sets(risk) else None
     width = max(abs(primal), abs(lower), scale)
     excess = (primal - best) / width if width > 0 else 0.0
     parts = (lower, best, primal, gap)

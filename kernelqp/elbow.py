@@ -41,7 +41,7 @@ def elbow_solve(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[F
     rounds are Newton's. An elbow of too many rows is returned unchanged.
     """
     best, value = (dual, theta), lower_bound(risk, dual)
-    curved = risk.loss.row(risk.targets, risk.costs) is None
+    curved = risk.row is None
     seen: set[bytes] = set()
     for _ in range(ROUNDS):
         row = risk.loss.local_row(risk.targets, risk.costs, dual.coefficients)

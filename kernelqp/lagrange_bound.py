@@ -215,7 +215,7 @@ def lower_bound(
     beta = settle(risk, beta) if free else beta
     if not feasible(risk, beta):
         return -math.inf
-    gained = risk.loss.dual_value(risk.targets, risk.costs, beta).sum()
+    gained = risk.gain(beta).sum()
     return float(gained - 0.5 * _length2(risk, beta, a, in_weights=in_weights) + pull.u)
 
 

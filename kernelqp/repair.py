@@ -46,7 +46,10 @@ def majorised_step(risk: RegularizedRisk, dual: Function, theta: Vector) -> Func
     start, basis = dual.coefficients - dual.values / h, risk.offset.basis
 
     def at(t: Vector) -> Vector:
-        return risk.loss.dual_prox(risk.targets, risk.costs, start - (basis @ t) / h, h)
+        moved = start - (basis @ t) / h
+        if risk.row is not None:
+            return risk.row.prox(moved, h)
+        return risk.loss.dual_prox(risk.targets, risk.costs, moved, h)
 
     if not theta.size:
         return risk.function(at(theta))
@@ -97,7 +100,7 @@ def settle(risk: RegularizedRisk, beta: Vector) -> Vector:
 
 def best_scaling(risk: RegularizedRisk, dual: Function) -> Function:
     """Return s f_β with the s >= 0 of the largest D that stays in the box; needs d = 0."""
-    beta, row = dual.coefficients, risk.loss.row(risk.targets, risk.costs)
+    beta, row = dual.coefficients, risk.row
     if row is None or risk.offset.price.any() or not beta.any():
         return dual
     linear = float(row.q @ beta - row.eps @ np.abs(beta))
@@ -114,7 +117,7 @@ def feasible(risk: RegularizedRisk, beta: Vector) -> bool:
     """Whether β is in its domain and balanced to rounding."""
     if not np.isfinite(beta).all():
         return False
-    values = risk.loss.dual_value(risk.targets, risk.costs, beta)
+    values = risk.gain(beta)
     size = np.abs(risk.offset.basis).T @ np.abs(beta) + np.abs(risk.offset.price)
     balanced = np.abs(imbalance(risk, beta)) <= 1e-12 * size
     return bool(np.isfinite(values).all() and balanced.all())
@@ -338,7 +341,7 @@ def best_scale(risk: RegularizedRisk, function: Function, theta: Vector) -> floa
 
 def domain_of(risk: RegularizedRisk) -> tuple[Vector, Vector]:
     """Return the ends of β's domain, shape (n,) each."""
-    row = risk.loss.row(risk.targets, risk.costs)
+    row = risk.row
     if row is not None:
         return row.lower, row.upper
     low, high = risk.loss.domain(risk.targets)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kernelqp.formulation import Formulation
     from kernelqp.gram import Gram
     from kernelqp.losses import Loss
+    from kernelqp.losses.base import Row
     from kernelqp.solution import Infeasible, Solution
 
 
@@ -217,7 +218,7 @@ class RegularizedRisk(TwoSided):
                 f"costs must be positive; got {self.costs.min()!r}: drop rows that cost nothing"
             )
         set_(self, "offset", _offset(self.offset, n))
-        if self.loss.margin and not np.isin(self.targets, (-1.0, 1.0)).all():
+        if self.loss.margin and not (np.abs(self.targets) == 1.0).all():
             raise DataError("targets of a margin loss must be -1 and +1; got other values")
 
     def __repr__(self) -> str:
@@ -232,6 +233,17 @@ class RegularizedRisk(TwoSided):
     def n(self) -> int:
         """The number of rows."""
         return self.gram.n
+
+    @cached_property
+    def row(self) -> Row | None:
+        """The rows of the kernel QP, None where the conjugate is not linear-quadratic."""
+        return self.loss.row(self.targets, self.costs)
+
+    def gain(self, beta: Vector) -> Vector:
+        """Return −c ℓ*(y, −β/c), what every row adds to D, shape (n,); −inf outside the domain."""
+        if self.row is not None:
+            return self.row.value(beta)
+        return self.loss.dual_value(self.targets, self.costs, beta)
 
     @cached_property
     def homogeneous(self) -> bool:
@@ -330,8 +342,7 @@ class RegularizedRisk(TwoSided):
     def dual_value(self, beta: Vector | Function) -> float:
         """Return D at β, or at f_β: a lower bound on every P when B'β = d and K is PSD."""
         f = beta if isinstance(beta, Function) else self.function(beta)
-        gained = self.loss.dual_value(self.targets, self.costs, f.coefficients).sum()
-        return float(gained - 0.5 * f.norm2)
+        return float(self.gain(f.coefficients).sum() - 0.5 * f.norm2)
 
     def distance2(self, function: Function, dual: Function) -> float:
         """Return ‖f − f_β‖², from differences wherever f is written in β or in weights."""

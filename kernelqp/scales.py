@@ -21,22 +21,27 @@ if TYPE_CHECKING:
     from kernelqp.risk import RegularizedRisk
 
 
-def gap_scale(risk: RegularizedRisk) -> float:
+def gap_scale(risk: RegularizedRisk, least: float = -math.inf) -> float:
     """Return min(P at f = 0, s²/mean K_ii), the scale of a problem whose optimum is 0.
 
     s is the size of a target and the mean weighted by the costs; the same in every unit. P at f = 0
     is 0 in a homogeneous risk, which is judged by the second alone: see ``unit_of_predictions``.
+    ``least`` is a lower bound on P at f = 0, as any D is: it may save the search for its offset.
     """
-    mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
+    total = float(risk.costs.sum())
+    mean = float(risk.costs @ risk.gram.diagonal) / total
     size = target_unit(risk)
     size2 = size * size  # infinite where a power would raise
-    null = math.inf if _without_scale(risk) else null_value(risk)  # there it is 0
-    floor = min(null, size2 / mean if mean > 0 else math.inf)
+    floor = size2 / mean if mean > 0 else math.inf
+    if floor > least and not _without_scale(risk):  # there P at f = 0 is 0
+        floor = min(null_value(risk), floor)
     floor = floor if math.isfinite(floor) else 0.0
     if risk.loss.hard:
         return floor
-    unit = target_unit(replace(risk, targets=risk.targets + risk.origin))
-    nothing = EPS * float(risk.costs.sum()) * unit  # what rounding of a 0 looks like
+    unit = size
+    if risk.origin:
+        unit = target_unit(replace(risk, targets=risk.targets + risk.origin))
+    nothing = EPS * total * unit  # what rounding of a 0 looks like
     return max(floor, min(nothing, unit * unit / mean) if mean > 0 else nothing)
 
 
@@ -60,7 +65,7 @@ def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
     beta = dual.coefficients
     size = float(np.abs(beta) @ np.sqrt(np.maximum(risk.gram.diagonal, 0.0)))
     quadratic = size * (size if risk.gram.factor is None else math.sqrt(dual.norm2))
-    terms = np.abs(risk.loss.dual_value(risk.targets, risk.costs, beta))
+    terms = np.abs(risk.gain(beta))
     return EPS * float(math.sqrt(risk.n) * quadratic + 4.0 * terms[np.isfinite(terms)].sum())
 
 

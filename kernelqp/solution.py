@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from kernelqp.ball import BallRisk
 from kernelqp.errors import NotCertified, Status
 from kernelqp.risk import RegularizedRisk
-from kernelqp.support import SETTLED, Support, find_support, intercept_interval
+from kernelqp.support import SETTLED, Support, find_support, has_sets, intercept_interval
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,6 +87,7 @@ class Solution:
     _formulation: Formulation = field(repr=False)
     _point: Any = field(repr=False)
     _parameters: dict[str, float] = field(repr=False)
+    _later: dict[str, Callable[[], Any]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def build(
@@ -101,17 +103,15 @@ class Solution:
         """Collect what the page shows of a point, in the caller's rows."""
         page = formulation.page
         shown, absent = page.attributes(risk, point)
+        later: dict[str, Callable[[], Any]] = {}
         if isinstance(risk, BallRisk):
             absent["support"] = "in a ball no multiplier has a margin to be compared with"
-        elif (found := _support(risk.centred, verdict)) is None:
+        elif not has_sets(risk):
             absent["support"] = "this loss has no bounds or kinks that rows could sit at"
         else:
-            shown["support"] = _callers(page, found)
+            later["support"] = partial(_support, page, risk.centred, verdict)
         if isinstance(risk, RegularizedRisk) and risk.offset.is_intercept:
-            shift = float(point.theta[0] - verdict.theta[0])
-            low, high = intercept_interval(risk.centred, verdict.dual, verdict.theta)
-            b = float(point.theta[0])  # optimal for f as it is, whatever rounding β carries
-            shown["intercept_interval"] = (min(low + shift, b), max(high + shift, b))
+            later["intercept_interval"] = partial(_interval, risk.centred, verdict, point)
         parameters = formulation.parameter_values()
         certificate = verdict.certificate.scaled(page.scale(parameters))
         rows = page.scatter(certificate.complementarity)
@@ -129,6 +129,7 @@ class Solution:
             _formulation=formulation,
             _point=point,
             _parameters=parameters,
+            _later=later,
         )
 
     @property
@@ -137,6 +138,8 @@ class Solution:
         return self._formulation, self._point, self._parameters
 
     def _show(self, name: str) -> Any:
+        if name not in self._shown and name in self._later:  # computed when somebody looks
+            self._shown[name] = self._later[name]()
         if name in self._shown:
             return self._shown[name]
         none = f"{type(self.method).__name__} has none"
@@ -307,18 +310,22 @@ class Solution:
         return f"{self.method!r}: {self.certificate} by {self.solver} in {self.seconds:.2g} s"
 
 
-def _support(risk: RegularizedRisk, verdict: Verdict) -> Support | None:
-    """Find the sets; the gap is known no better than to rounding."""
+def _support(page: Page, risk: RegularizedRisk, verdict: Verdict) -> Support:
+    """Return the sets as the caller's row numbers; the gap is known no better than to rounding."""
     certificate = verdict.certificate
     tight = certificate.relative_gap <= SETTLED
     gap = max(abs(certificate.gap), certificate.rounding)
-    return find_support(risk, verdict.dual, verdict.function, verdict.theta, gap, tight)
-
-
-def _callers(page: Page, found: Support) -> Support:
-    """Return the sets as the caller's row numbers."""
+    found = find_support(risk, verdict.dual, verdict.function, verdict.theta, gap, tight)
     names = ("support_vectors", "elbow", "left", "right", "undecided")
     return Support(*(_frozen(page.callers(getattr(found, name))) for name in names))
+
+
+def _interval(risk: RegularizedRisk, verdict: Verdict, point: Point) -> tuple[float, float]:
+    """Return the optimal intercepts, in the page's coordinates."""
+    b = float(point.theta[0])  # optimal for f as it is, whatever rounding β carries
+    shift = b - float(verdict.theta[0])
+    low, high = intercept_interval(risk, verdict.dual, verdict.theta)
+    return min(low + shift, b), max(high + shift, b)
 
 
 def _frozen(item: Any) -> Any:

@@ -81,6 +81,14 @@ def inside_box(risk: RegularizedRisk, row: Row, beta: Vector, slope: Vector) -> 
     return np.asarray(above & below)
 
 
+def has_sets(risk: RegularizedRisk) -> bool:
+    """Whether rows can be told apart by role: not under a loss under which every row carries."""
+    row = risk.row
+    if row is None:
+        return risk.loss.zero_beyond_margin
+    return bool(np.isfinite([row.lower, row.upper]).any() or row.eps.any())
+
+
 def find_support(
     risk: RegularizedRisk,
     dual: Function,
@@ -88,17 +96,12 @@ def find_support(
     theta: Vector,
     gap: float,
     tight: bool,
-) -> Support | None:
-    """Return the sets in the risk's own rows; None for a loss under which every row carries.
+) -> Support:
+    """Return the sets in the risk's own rows.
 
     ``gap`` bounds the distance of both points to the optimum; ``tight`` says that it is small
     enough for a multiplier strictly inside its box to be believed.
     """
-    whole = risk.loss.row(risk.targets, risk.costs)
-    if whole is None and not risk.loss.zero_beyond_margin:
-        return None
-    if whole is not None and not (np.isfinite([whole.lower, whole.upper]).any() or whole.eps.any()):
-        return None
     beta = dual.coefficients
     row = risk.loss.local_row(risk.targets, risk.costs, beta)
     slope = gradient(risk, row, dual, theta)
@@ -148,7 +151,7 @@ def intercept_interval(risk: RegularizedRisk, dual: Function, theta: Vector) -> 
     [max of G_i⁺ over β_i < upper_i, min of G_i⁻ over β_i > lower_i] with
     G_i± = q_i − (K β)_i − ridge_i β_i − ε_i sgn±(β_i); where noise empties it, the point itself.
     """
-    row, beta = risk.loss.row(risk.targets, risk.costs), dual.coefficients
+    row, beta = risk.row, dual.coefficients
     b = float(theta[0])
     if row is None:
         return b, b

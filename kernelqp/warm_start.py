@@ -40,8 +40,8 @@ def starting_beta(formulation: Formulation, risk: RegularizedRisk, start: Any) -
         )
     earlier, point, parameters = start.origin
     before = earlier.page.risk(parameters)
-    old = before.loss.row(before.targets, before.costs)
-    new = risk.loss.row(risk.targets, risk.costs)
+    old = before.row
+    new = risk.row
     if old is None or new is None:
         raise ParameterError(f"start is for losses with a kernel QP, and {risk.loss!r} has none")
     _share(before.gram, risk.gram)

@@ -139,7 +139,7 @@ class KernelQP:
     @classmethod
     def of(cls, risk: RegularizedRisk, watch: Watch | None = None) -> KernelQP | None:
         """Return the problem of a risk; None where it has no rows, or other columns."""
-        row = risk.loss.row(risk.targets, risk.costs)
+        row = risk.row
         basis = risk.offset.basis
         used = basis != 0
         if row is None or not ((basis == 1.0) | ~used).all() or (used.sum(axis=1) > 1).any():

@@ -27,7 +27,7 @@ def takes(risk: RegularizedRisk) -> bool:
     """Whether one of our own solvers takes the loss."""
     if isinstance(risk.loss, HalfSquared) or _bends_boundedly(risk.loss):
         return True
-    row = risk.loss.row(risk.targets, risk.costs)
+    row = risk.row
     return row is not None and bool(
         (np.isfinite(row.lower) | np.isfinite(row.upper) | (row.eps > 0)).all()
     )
@@ -73,7 +73,7 @@ def _kernel_qp(
     risk: RegularizedRisk, watch: Watch, near: Vector | None
 ) -> tuple[Vector, Function | None, Vector, str]:
     """Solve by sets where K is dense; by the interior point method else, or where they fail."""
-    row = risk.loss.row(risk.targets, risk.costs)
+    row = risk.row
     assert row is not None  # as the loss is taken
     dense = risk.gram.factor is None or risk.gram.factor.shape[1] > risk.n
     qp = KernelQP.of(risk, watch) if dense else None
