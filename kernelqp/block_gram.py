@@ -20,7 +20,7 @@ import numpy as np
 from kernelqp.arrays import EPS
 from kernelqp.errors import ParameterError
 from kernelqp.gram import Gram
-from kernelqp.kernel_matrix import BLOCK, RowsOf, check_finite, symmetric_matrix
+from kernelqp.kernel_matrix import RowsOf, check_finite, mirror, symmetric_matrix
 from kernelqp.row_store import Products, RowStore
 
 if TYPE_CHECKING:
@@ -278,11 +278,7 @@ class BlockGram(Gram):
         K = self._formed() - to_origin[:, None]
         K -= to_origin
         K += size
-        for i in range(0, self.n, BLOCK):
-            part = slice(i, i + BLOCK)
-            K[part, :i] = K[:i, part].T
-            corner = np.triu(K[part, part])
-            K[part, part] = corner + np.triu(corner, 1).T
+        mirror(K)
         K.setflags(write=False)
         return K
 

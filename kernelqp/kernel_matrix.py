@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 TILE = 512  # rows and columns of a tile: 2 MB
 BLOCK = 256  # rows at a time where an n x n temporary would be needed
 HIGH, WIDE = 64, 2048  # rows and columns of a tile of a few rows
+STRIP = 64  # rows that are mirrored at a time
 SMALL = 256  # rows up to which one call is as fast, and differences cost nothing
 NEAR = 200.0  # γ (|x|² + |z|²) up to which products of coordinates give γ |x − z|² to about 1e-13
 
@@ -77,29 +78,40 @@ def symmetric_matrix(kernel: Kernel, X: Matrix, room: Matrix | None = None) -> M
         If an entry is not finite.
     """
     n = len(X)
-    if n <= SMALL and room is None:
-        K = np.asarray(kernel(X), dtype=np.float64)
-        _check_finite(K, kernel)
-        lower = np.tril_indices(n, -1)
-        K[lower] = K.T[lower]
-        return K
+    if n <= TILE and room is None:
+        return _tile(kernel, X, X)
     K = np.empty((n, n)) if room is None else room
     starts = range(0, n, TILE)
 
     def fill(tile: tuple[int, int]) -> None:
         i, j = tile
-        block = np.asarray(kernel(X[i : i + TILE], X[j : j + TILE]), dtype=np.float64)
-        _check_finite(block, kernel)
-        if i == j:
-            block = np.triu(block, 1)
-            block += block.T
-            np.fill_diagonal(block, kernel.diagonal(X[i : i + TILE]))
-        else:
-            K[j : j + TILE, i : i + TILE] = block.T
+        rows = X[i : i + TILE]
+        block = _tile(kernel, rows, rows if i == j else X[j : j + TILE])
         K[i : i + TILE, j : j + TILE] = block
+        if i != j:
+            K[j : j + TILE, i : i + TILE] = block.T
 
     on_all_cores(fill, [(i, j) for i in starts for j in starts if j >= i])
     return K
+
+
+def _tile(kernel: Kernel, X: Matrix, Z: Matrix) -> Matrix:
+    """Return k(X, Z), a new array; of X with itself exactly symmetric, with the exact diagonal."""
+    block = np.asarray(kernel(X, Z), dtype=np.float64)
+    _check_finite(block, kernel)
+    if X is Z:
+        mirror(block)
+        np.fill_diagonal(block, kernel.diagonal(X))
+    return block
+
+
+def mirror(K: Matrix) -> None:
+    """Copy what is above the diagonal to below it, in place and strip by strip."""
+    for i in range(0, len(K), STRIP):
+        strip = slice(i, i + STRIP)
+        corner = K[strip, strip]
+        corner[:] = np.where(np.tri(len(corner), k=-1, dtype=bool), corner.T, corner)
+        K[i + STRIP :, strip] = K[strip, i + STRIP :].T
 
 
 class RowsOf:
