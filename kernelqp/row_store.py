@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelqp.threads import on_all_cores
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kernelqp._types import Indices, Matrix, Vector
 
-PART = 64  # rows that are copied at a time for a product: a copy that stays in the cache
+PART, WIDE = 64, 2048  # rows and columns that are copied at a time: a copy that stays in the cache
 SPARSE = 3  # one row in so many: fewer are picked for a product, more are passed over whole
 PRODUCTS = 4  # the page, its centred twin, the point as it came and as it was repaired
 
@@ -80,6 +82,11 @@ class RowStore:
             np.take(self.block[place], columns, out=line, mode="clip")  # clip: without a buffer
         return found
 
+    def triangle(self, rows: Indices, out: Matrix) -> None:
+        """Write K of rows that are kept and of the same columns, on and above the diagonal."""
+        for k, place in enumerate(self.place[rows]):
+            np.take(self.block[place], rows[k:], out=out[k, k:], mode="clip")
+
     def product(self, rows: Indices, values: Vector) -> Vector:
         """Return Σ_j K_j values_j over rows that are kept, shape (n,)."""
         place = self.place[rows]
@@ -88,9 +95,13 @@ class RowStore:
             spread[place] = values
             return np.asarray(spread @ self.block[: self.filled])
         found = np.zeros(self.block.shape[1])
-        for start in range(0, rows.size, PART):
-            part = slice(start, start + PART)
-            found += values[part] @ self.block[place[part]]
+
+        def fill(columns: slice) -> None:
+            for start in range(0, rows.size, PART):
+                part = slice(start, start + PART)
+                found[columns] += values[part] @ self.block[place[part], columns]
+
+        on_all_cores(fill, [slice(j, j + WIDE) for j in range(0, found.size, WIDE)])
         return found
 
 

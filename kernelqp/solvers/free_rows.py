@@ -22,6 +22,8 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg import lapack
 
+from kernelqp.threads import ONE_THREAD
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -44,6 +46,15 @@ class Factor:
     def solve(self, b: Matrix) -> Matrix:
         """Return A⁻¹ b."""
         return np.asarray(lapack.dpotrs(self.lower, b, lower=1)[0]).reshape(b.shape)
+
+    def forth(self, b: Matrix) -> Matrix:
+        """Return L⁻¹ b, with A = L L'."""
+        with ONE_THREAD.lifted(0.5 * self.rows.size * b.size):
+            return np.asarray(lapack.dtrtrs(self.lower, b, lower=1)[0]).reshape(b.shape)
+
+    def back(self, b: Matrix) -> Matrix:
+        """Return L'⁻¹ b."""
+        return np.asarray(lapack.dtrtrs(self.lower, b, lower=1, trans=1)[0]).reshape(b.shape)
 
 
 class FreeRows:
@@ -77,9 +88,10 @@ class FreeRows:
         if self._room.size < size**2:
             self._room = np.empty(int(1.1 * size**2))
         matrix = self._room[: size**2].reshape(size, size)
-        self._qp.kernel.block(rows, rows, out=matrix)
+        self._qp.kernel.triangle(rows, matrix)
         matrix.flat[:: size + 1] += self._qp.row.ridge[rows] + jitter * size * unit
-        lower, info = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+        with ONE_THREAD.lifted(size**3 / 6):
+            lower, info = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         return Factor(rows, lower) if info == 0 else None
 
 
@@ -93,11 +105,11 @@ def _bordered(
     new = np.searchsorted(rows, come)
     if p + q == 0:
         return factor.solve
-    border = np.zeros((old.size, p + q))
+    border = np.zeros((old.size, p + q), order="F")
     border[:, :p] = qp.kernel.block(come, old).T
     border[np.searchsorted(old, gone), p + np.arange(q)] = 1.0
-    through = factor.solve(border)
-    schur = -border.T @ through
+    through = factor.forth(border)
+    schur = -through.T @ through
     schur[:p, :p] += qp.kernel.block(come, come)
     schur[np.arange(p), np.arange(p)] += qp.row.ridge[come]
     lu, pivots, info = lapack.dgetrf(schur)
@@ -107,12 +119,12 @@ def _bordered(
     def solve(b: Matrix) -> Matrix:
         right = np.zeros((old.size, *b.shape[1:]))
         right[in_old] = b[in_new]
-        alone = factor.solve(right)
-        left = -border.T @ alone
+        alone = factor.forth(right)
+        left = -through.T @ alone
         left[:p] += b[new]
         outer = np.asarray(scipy.linalg.lu_solve((lu, pivots), left, check_finite=False))
         x = np.empty_like(b)
-        x[in_new] = (alone - through @ outer)[in_old]
+        x[in_new] = factor.back(alone - through @ outer)[in_old]
         x[new] = outer[:p]
         return x
 

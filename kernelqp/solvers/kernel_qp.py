@@ -97,6 +97,15 @@ class KernelRows:
             return self._blocks.raw_block(rows, columns, out)
         return self._store.picked(rows, columns, out)
 
+    def triangle(self, rows: Indices, out: Matrix) -> None:
+        """Write K of some rows and the same columns; below the diagonal it may stay as it was."""
+        if self._blocks is not None:
+            self._blocks.keep(rows)
+        if self._store.missing(rows).size:
+            self.block(rows, rows, out)
+        else:
+            self._store.triangle(rows, out)
+
     def of(self, beta: Vector) -> Vector:
         """Return K β, shape (n,): whoever judges this β will ask for it again."""
         if self._blocks is not None:

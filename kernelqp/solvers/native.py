@@ -14,6 +14,7 @@ from kernelqp.solvers.kernel_qp import KernelQP
 from kernelqp.solvers.least_squares import least_squares
 from kernelqp.solvers.newton import newton
 from kernelqp.solvers.watch import HaltedError, Watch
+from kernelqp.threads import ONE_THREAD
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector
@@ -77,7 +78,8 @@ def _kernel_qp(
     assert row is not None  # as the loss is taken
     dense = risk.gram.factor is None or risk.gram.factor.shape[1] > risk.n
     qp = KernelQP.of(risk, watch) if dense else None
-    settled = None if qp is None else active_set(qp, near)
+    with ONE_THREAD:  # steps are short: threads that have to be woken hold them up
+        settled = None if qp is None else active_set(qp, near)
     if qp is not None and settled is not None:
         return settled[0], None, qp.offset(*settled), "active set"
     if qp is not None and not qp.kernel.fits:  # the interior point method needs all of K
