@@ -163,7 +163,8 @@ def certify_candidate(
     scale = gap_scale(risk, lower)
     if math.isfinite(lower) and _at_ends_exactly(risk, dual0.coefficients):
         for point in _nearly_as_it_came(risk, side, dual0, function0, theta0):
-            nothing = max(EXACT * max(abs(point.dual), scale), _rounding(risk, point))
+            noise = _rounding(risk, point)
+            nothing = max(EXACT * max(abs(point.dual), scale), noise)
             if abs(point.primal - point.dual) <= nothing:  # there is nothing to repair
                 moved = _distance(risk, function0, point.function)
                 return _judged(risk, point, terms, moved, tol, scale)

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 TILE = 512  # rows and columns of a tile: 2 MB
 BLOCK = 256  # rows at a time where an n x n temporary would be needed
-HIGH, WIDE = 64, 2048  # rows and columns of a tile of a few rows
-WORTH = 10**5  # entries of one part that are worth a second thread
+HIGH, WIDE = 128, 2048  # rows and columns of a tile of a few rows
 STRIP = 64  # rows that are mirrored at a time
 SMALL = 256  # rows up to which one call is as fast, and differences cost nothing
 NEAR = 200.0  # γ (|x|² + |z|²) up to which products of coordinates give γ |x − z|² to about 1e-13
@@ -132,16 +131,14 @@ class RowsOf:
             If an entry is not finite.
         """
         points = self._X[rows]
-        shared = HIGH // 2 if len(rows) * len(self._X) >= WORTH else HIGH
-        high = shared if len(self._parts) == 1 else HIGH
 
         def fill(tile: tuple[int, int]) -> None:
             i, (columns, against) = tile[0], self._parts[tile[1]]
-            place = out[i : i + high, columns]
-            against(points[i : i + high], place)
+            place = out[i : i + HIGH, columns]
+            against(points[i : i + HIGH], place)
             _check_finite(place, self._kernel)
 
-        heights = range(0, len(rows), high)
+        heights = range(0, len(rows), HIGH)
         on_all_cores(fill, [(i, part) for i in heights for part in range(len(self._parts))])
         out[np.arange(len(rows)), rows] = self._kernel.diagonal(points)
 

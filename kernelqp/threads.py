@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter, deque
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext
 from functools import lru_cache
@@ -28,45 +28,53 @@ def _blas() -> ThreadpoolController:
 
 
 class OneThread:
-    """Holds BLAS to one thread while anybody asks for it; the last to leave restores the rest."""
+    """Holds BLAS to one thread for the thread that asks first, until it leaves.
+
+    Others that come while it is inside find BLAS as they want it, and leave it alone: the number of
+    threads is one for the whole process, and only who has set it can set it back.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._inside: Counter[int] = Counter()  # how often each thread has come in
+        self._owner: int | None = None
+        self._depth = 0  # how often the owner has come in
         self._limiter: Any = None
 
     def __enter__(self) -> None:
+        me = threading.get_ident()
         with self._lock:
-            if not self._inside:
+            if self._owner is None:
+                self._owner = me
                 self._limit()
-            self._inside[threading.get_ident()] += 1
+            self._depth += self._owner == me
 
     def __exit__(self, *raised: object) -> None:
         with self._lock:
-            self._inside[threading.get_ident()] -= 1
-            self._inside += Counter()  # forgets those that are out again
-            if not self._inside:
-                self._limiter.restore_original_limits()
+            if self._owner != threading.get_ident():
+                return
+            self._depth -= 1
+            if not self._depth:
+                self._owner = None
+                self._unlimit()
 
     def _limit(self) -> None:
         self._limiter = _blas().limit(limits=1, user_api="blas")
+        self._limiter.__enter__()
+
+    def _unlimit(self) -> None:
+        self._limiter.__exit__(None, None, None)
 
     @contextmanager
     def lifted(self, work: float) -> Iterator[None]:
-        """Let BLAS have all its threads for one step of so many multiplications, if these are many.
-
-        Not where another thread counts on it.
-        """
-        with self._lock:
-            lift = work >= MANY and list(self._inside) == [threading.get_ident()]
-            if lift:
-                self._limiter.restore_original_limits()
+        """Let BLAS have all its threads for a step of so many multiplications, if it is large."""
+        lift = work >= MANY and self._owner == threading.get_ident()
+        if lift:
+            self._unlimit()
         try:
             yield
         finally:
             if lift:
-                with self._lock:
-                    self._limit()
+                self._limit()
 
 
 ONE_THREAD = OneThread()
@@ -109,7 +117,11 @@ def on_all_cores(fill: Callable[[Tile], None], tiles: Iterable[Tile]) -> None:
                 tile = left.popleft()
             except IndexError:
                 return
-            fill(tile)
+            try:
+                fill(tile)
+            except BaseException:
+                left.clear()  # nobody begins another
+                raise
 
     helpers = min(len(left), _cores()) - 1
     if helpers < 1:
@@ -120,7 +132,7 @@ def on_all_cores(fill: Callable[[Tile], None], tiles: Iterable[Tile]) -> None:
         try:
             work()
         finally:
-            left.clear()  # after an error, or Ctrl-C, nobody begins another
-            wait(running)
-        for helper in running:
+            begun = [helper for helper in running if not helper.cancel()]
+            wait(begun)
+        for helper in begun:
             helper.result()

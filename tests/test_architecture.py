@@ -34,7 +34,7 @@ MUST_NOT_KNOW = {
     "newton.py": ("cvxpy", *SOLVERS, *METHODS),
     "elbow.py": ("cvxpy", *SOLVERS, *METHODS),
     "block_gram.py": ("kernelqp.losses", "kernelqp.risk", "cvxpy"),
-    "row_store.py": ("kernelqp", "cvxpy"),
+    "row_store.py": ("kernelqp.losses", "kernelqp.risk", "kernelqp.kernels", "cvxpy"),
     "threads.py": ("kernelqp", "cvxpy"),
     "gram_on.py": ("kernelqp.losses", "kernelqp.risk", "cvxpy"),
     "kernel_names.py": ("kernelqp.data", "kernelqp.losses", "cvxpy"),

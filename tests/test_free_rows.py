@@ -6,7 +6,7 @@ import pytest
 import kernelqp as kq
 from kernelqp.block_gram import BlockGram
 from kernelqp.losses.base import Row
-from kernelqp.solvers.free_rows import FEW, JITTERS, FreeRows
+from kernelqp.solvers.free_rows import FEW, JITTERS, Change, FreeRows
 from kernelqp.solvers.kernel_qp import KernelQP, KernelRows
 
 N = 60
@@ -251,3 +251,15 @@ def test_blocks_of_a_kernel_that_is_never_formed_serve_as_well(kept):
         assert_solves(next(system.solvers(rows)), system_matrix(qp, K, rows), rng)
         rows = changed(rng, rows, 2, 1)
     assert qp.kernel.held.sum() <= kept
+
+
+@pytest.mark.parametrize(("size", "come", "gone"), [(20, 5, 3), (20, 0, 4), (20, 4, 0), (20, 0, 0)])
+def test_a_change_says_who_stays_and_who_does_not(size, come, gone):
+    rng = np.random.default_rng(size + come)
+    old = some(rng, size)
+    new = changed(rng, old, come, gone)
+    change = Change.between(old, new, N)
+    assert np.array_equal(old[change.old_stay], new[change.new_stay])
+    assert np.array_equal(old[change.gone], np.setdiff1d(old, new))
+    assert np.array_equal(new[change.come], np.setdiff1d(new, old))
+    assert change.size == come + gone

@@ -9,7 +9,17 @@ import kernelqp as kq
 from kernelqp import kernel_matrix
 from kernelqp.errors import KernelError
 from kernelqp.kernel_algebra import exp, normalize, power_series
-from kernelqp.kernel_matrix import HIGH, NEAR, SMALL, TILE, WIDE, RowsOf, symmetric_matrix
+from kernelqp.kernel_matrix import (
+    HIGH,
+    NEAR,
+    SMALL,
+    STRIP,
+    TILE,
+    WIDE,
+    RowsOf,
+    mirror,
+    symmetric_matrix,
+)
 from kernelqp.kernels import CallableKernel
 
 RBF, LAPLACIAN = kq.RBF(gamma=0.3), kq.Laplacian(gamma=0.2)
@@ -192,3 +202,11 @@ def test_an_overflow_in_a_tile_names_the_kernel():
         symmetric_matrix(CUBIC, X)
     with pytest.raises(KernelError, match=r"Polynomial\(degree=3.*is not finite"):
         RowsOf(CUBIC, X).fill(np.arange(3), np.empty((3, 1200)))
+
+
+@pytest.mark.parametrize("n", [0, 1, STRIP - 1, STRIP, STRIP + 1, 3 * STRIP + 5])
+def test_what_is_above_the_diagonal_is_mirrored(n):
+    K = np.random.default_rng(n).normal(size=(n, n))
+    wanted = np.triu(K) + np.triu(K, 1).T
+    mirror(K)
+    assert_array_equal(K, wanted)

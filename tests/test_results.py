@@ -179,3 +179,32 @@ def test_rounding_is_no_proof(tol):
     solution = kq.SoftMarginSVM().solve(*overlapping(), tol=tol)
     assert solution.certificate.relative_gap > tol
     assert not solution.certificate.certified
+
+
+def test_sets_are_found_when_somebody_looks_and_once(monkeypatch):
+    import kernelqp.solution as module
+
+    asked, find = [], module.find_support
+    monkeypatch.setattr(module, "find_support", lambda *args: asked.append(1) or find(*args))
+    solution = kq.SoftMarginSVM(C=10).solve(X, Y)
+    assert not asked
+    assert solution.support is solution.support
+    assert solution.intercept_interval is solution.intercept_interval
+    assert len(asked) == 1
+    assert not solution.support.support_vectors.flags.writeable
+
+
+def test_what_is_found_later_is_that_of_the_solve():
+    data = overlapping()
+    page = kq.SoftMarginSVM(C=0.1, kernel=kq.RBF(gamma=1.0)).dual(*data)
+    early = page.solve()
+    page.parameters["C"].value = 50.0
+    late = page.solve()
+    page.variables["alpha"].value = np.zeros(60)
+    for solution, C in ((early, 0.1), (late, 50.0)):
+        fresh = kq.SoftMarginSVM(C=C, kernel=kq.RBF(gamma=1.0)).solve(*data)
+        for name in ("support_vectors", "elbow", "left", "right", "undecided"):
+            found, wanted = getattr(solution.support, name), getattr(fresh.support, name)
+            np.testing.assert_array_equal(found, wanted)
+        assert solution.intercept_interval == pytest.approx(fresh.intercept_interval)
+    assert early.support.support_vectors.size > late.support.support_vectors.size

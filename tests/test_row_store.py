@@ -304,3 +304,17 @@ def test_balanced_keeps_the_function(room):
         # about its own origin the kernel gives the same function, but for a constant
         apart = kernel(X) @ found - centred.matvec(beta)
         assert np.ptp(apart) <= 1e-11
+
+
+def test_a_triangle_is_that_of_the_block():
+    rng = np.random.default_rng(0)
+    store = RowStore.room(N, 50)
+    kept = rng.permutation(N)[:50]
+    store.block[:] = rng.normal(size=(50, N))
+    store.add(kept)
+    rows = np.sort(kept[:20])
+    out = np.full((20, 20), np.nan)
+    store.triangle(rows, out)
+    above = np.triu_indices(20)
+    assert np.array_equal(out[above], store.picked(rows, rows)[above])
+    assert np.isnan(out[np.tril_indices(20, -1)]).all()

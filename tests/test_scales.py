@@ -101,3 +101,14 @@ def test_the_scale_is_that_of_the_kernel_and_the_targets():
     y = np.array([1.0, -1.0, 2.0])
     risk = kq.RegularizedRisk(K, y, 1.0, kq.losses.HalfSquared(), "none")
     assert gap_scale(risk) == pytest.approx(min(3.0, 2.0 / 2.0))  # P at f = 0; s² over mean K_ii
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("method", [kq.SoftMarginSVM, kq.SupportVectorRegression])
+def test_a_lower_bound_saves_the_search_and_changes_nothing(method, C):
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+    risk = method(C=C, kernel=kq.RBF(gamma=1.0)).dual(X, y).risk().centred
+    best = method(C=C, kernel=kq.RBF(gamma=1.0)).solve(X, y).certificate.dual_value
+    for least in (-np.inf, 0.0, 0.5 * best, best):
+        assert gap_scale(risk, least) == pytest.approx(gap_scale(risk), rel=1e-12)

@@ -71,10 +71,9 @@ class FreeRows:
         By the factor of an earlier set where few rows have changed; by a new one; with jitters.
         """
         if self._last is not None:
-            gone = np.setdiff1d(self._last.rows, rows, assume_unique=True)
-            come = np.setdiff1d(rows, self._last.rows, assume_unique=True)
-            if FEW * (gone.size + come.size) <= self._last.rows.size:
-                bordered = _bordered(self._qp, self._last, rows, come, gone)
+            change = Change.between(self._last.rows, rows, self._qp.n)
+            if FEW * change.size <= self._last.rows.size:
+                bordered = _bordered(self._qp, self._last, change)
                 if bordered is not None:
                     yield bordered
         for jitter in (0.0, *JITTERS):
@@ -95,19 +94,40 @@ class FreeRows:
         return Factor(rows, lower) if info == 0 else None
 
 
-def _bordered(
-    qp: KernelQP, factor: Factor, rows: Indices, come: Indices, gone: Indices
-) -> Solve | None:
+@dataclass(frozen=True, eq=False, slots=True)
+class Change:
+    """What sets one set of rows apart from an old one, as places in the old and in the new."""
+
+    old_stay: Indices
+    gone: Indices
+    new_stay: Indices
+    come: Indices
+    rows: Indices
+
+    @classmethod
+    def between(cls, old: Indices, new: Indices, n: int) -> Change:
+        """Return the change of one sorted set of n rows to another."""
+        before, after = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        before[old] = after[new] = True
+        stays, stayed = after[old], before[new]
+        places = np.flatnonzero(stays), np.flatnonzero(~stays)
+        return cls(*places, np.flatnonzero(stayed), np.flatnonzero(~stayed), new)
+
+    @property
+    def size(self) -> int:
+        """How many rows have come or gone."""
+        return int(self.come.size + self.gone.size)
+
+
+def _bordered(qp: KernelQP, factor: Factor, change: Change) -> Solve | None:
     """Return the solver of a set by the factor of another; None where the border is singular."""
-    old, p, q = factor.rows, come.size, gone.size
-    stay = np.setdiff1d(old, gone, assume_unique=True)
-    in_old, in_new = np.searchsorted(old, stay), np.searchsorted(rows, stay)
-    new = np.searchsorted(rows, come)
+    old, come = factor.rows, change.rows[change.come]
+    p, q = change.come.size, change.gone.size
     if p + q == 0:
         return factor.solve
     border = np.zeros((old.size, p + q), order="F")
     border[:, :p] = qp.kernel.block(come, old).T
-    border[np.searchsorted(old, gone), p + np.arange(q)] = 1.0
+    border[change.gone, p + np.arange(q)] = 1.0
     through = factor.forth(border)
     schur = -through.T @ through
     schur[:p, :p] += qp.kernel.block(come, come)
@@ -118,14 +138,14 @@ def _bordered(
 
     def solve(b: Matrix) -> Matrix:
         right = np.zeros((old.size, *b.shape[1:]))
-        right[in_old] = b[in_new]
+        right[change.old_stay] = b[change.new_stay]
         alone = factor.forth(right)
         left = -through.T @ alone
-        left[:p] += b[new]
+        left[:p] += b[change.come]
         outer = np.asarray(scipy.linalg.lu_solve((lu, pivots), left, check_finite=False))
         x = np.empty_like(b)
-        x[in_new] = factor.back(alone - through @ outer)[in_old]
-        x[new] = outer[:p]
+        x[change.new_stay] = factor.back(alone - through @ outer)[change.old_stay]
+        x[change.come] = outer[:p]
         return x
 
     return solve

@@ -105,7 +105,8 @@ def _settle(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> i
 
 def _pairs(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> int:
     """Move pairs of the rows of one column; return the number of steps."""
-    G, beta, buffer = at.slope, at.beta, np.empty(qp.n)
+    G, beta, n = at.slope, at.beta, qp.n
+    buffer = np.empty(n)
     ridge, diagonal = qp.numbers[3:]
     block, place = qp.kernel.there
     for step in range(most):
@@ -131,8 +132,8 @@ def _pairs(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> in
         # an end that is reached is met exactly
         beta_i = beta[i] = beta_i + (min(up, t))
         beta_j = beta[j] = beta_j - (min(down, t))
-        daxpy(row_i, G, a=-t)
-        daxpy(row_j, G, a=t)
+        daxpy(row_i, G, n, -t)
+        daxpy(row_j, G, n, t)
         if ridge[i] or ridge[j]:
             G[i] -= ridge[i] * t
             G[j] += ridge[j] * t
