@@ -162,12 +162,12 @@ def certify_candidate(
     terms, lower = blame(risk, dual0, function0, theta0), lower_bound(risk, dual0)
     scale = gap_scale(risk, lower)
     if math.isfinite(lower) and _at_ends_exactly(risk, dual0.coefficients):
-        for point in _nearly_as_it_came(risk, side, dual0, function0, theta0):
+        for point in _nearly_as_it_came(risk, side, dual0, function0, theta0, lower):
             noise = _rounding(risk, point)
             nothing = max(EXACT * max(abs(point.dual), scale), noise)
             if abs(point.primal - point.dual) <= nothing:  # there is nothing to repair
                 moved = _distance(risk, function0, point.function)
-                return _judged(risk, point, terms, moved, tol, scale)
+                return _judged(point, terms, moved, tol, scale, noise)
     point = _report(risk, side, repair_dual(risk, dual0, theta0), function0, theta0)
     if POLISHED < relative_gap(point.primal, point.dual, scale) <= near:
         dual, theta = elbow_solve(risk, point.at, point.theta)
@@ -175,16 +175,21 @@ def certify_candidate(
         if side == "primal":
             solved = _written_like(risk, function0, dual)
             point = _better(point, _report(risk, side, dual, solved, theta))
-    return _judged(risk, point, terms, _distance(risk, function0, point.function), tol, scale)
+    moved = _distance(risk, function0, point.function)
+    return _judged(point, terms, moved, tol, scale, _rounding(risk, point))
 
 
 def _nearly_as_it_came(
-    risk: RegularizedRisk, side: str, dual: Function, function: Function, theta: Vector
+    risk: RegularizedRisk,
+    side: str,
+    dual: Function,
+    function: Function,
+    theta: Vector,
+    lower: float,
 ) -> Iterator[_Point]:
-    """Yield the reported point with its own θ, and with the best one."""
+    """Yield the reported point with its own θ, and with the best one; ``lower`` is D."""
     shown = function if side == "primal" else dual
-    primal = risk.primal_value(shown, theta)
-    yield _Point(dual, shown, theta, primal, risk.dual_value(dual))
+    yield _Point(dual, shown, theta, risk.primal_value(shown, theta), lower)
     yield _report(risk, side, dual, function, theta)
 
 
@@ -205,22 +210,20 @@ def certify_as_it_stands(
     theta = np.zeros(risk.offset.price.size)
     terms = blame(risk, dual if function.beta is None else function, function, theta)
     primal, lower = risk.primal_value(function, theta), lower_bound(risk, dual)
-    return _judged(
-        risk, _Point(dual, function, theta, primal, lower), terms, 0.0, tol, gap_scale(risk)
-    )
+    point = _Point(dual, function, theta, primal, lower)
+    return _judged(point, terms, 0.0, tol, gap_scale(risk, lower), _rounding(risk, point))
 
 
 def _judged(
-    risk: RegularizedRisk,
     point: _Point,
     terms: tuple[float, Vector, float, float],
     repair: float,
     tol: float,
     scale: float,
+    noise: float,
 ) -> Verdict:
-    """Return the certificate of a point with its P and D."""
+    """Return the certificate of a point with its P and D, known to ``noise``."""
     gap = point.primal - point.dual
-    noise = _rounding(risk, point)
     relative = relative_gap(point.primal, point.dual, scale, noise)
     certificate = Certificate(
         primal_value=point.primal,
@@ -250,7 +253,7 @@ def _rounding(risk: RegularizedRisk, point: _Point) -> float:
 def complete(risk: RegularizedRisk, candidate: Candidate) -> tuple[Function, Function, Vector]:
     """Return (f_β, f, θ) of a candidate; what it does not say follows from what it says."""
     beta, function, theta = candidate.beta, candidate.function, candidate.theta
-    dual = None if beta is None else risk.function(np.nan_to_num(beta))
+    dual = None if beta is None else risk.function(_finite(beta))
     function = dual if function is None else function
     if function is None:
         raise InputError("a candidate needs beta or a function; got neither")
@@ -258,7 +261,12 @@ def complete(risk: RegularizedRisk, candidate: Candidate) -> tuple[Function, Fun
         theta = offset_at(risk, function, np.zeros(risk.offset.price.size))
     if dual is None:
         dual = risk.function(dual_from_primal(risk, function, theta))
-    return dual, function, np.nan_to_num(theta)
+    return dual, function, _finite(theta)
+
+
+def _finite(values: Vector) -> Vector:
+    """Return numbers with 0 for those that are none."""
+    return values if np.isfinite(values).all() else np.nan_to_num(values)
 
 
 def dual_from_primal(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:

@@ -31,8 +31,9 @@ EPS = float(np.finfo(np.float64).eps)
 
 def imbalance(risk: RegularizedRisk, beta: Vector) -> Vector:
     """Return B'β − d, shape (m,), summed in the longest numbers there are."""
-    columns = (risk.offset.basis * beta[:, None]).astype(np.longdouble)
-    return np.asarray(columns.sum(axis=0) - risk.offset.price, dtype=np.float64)
+    columns = risk.offset.basis * beta[:, None]
+    total = columns.sum(axis=0, dtype=np.longdouble)
+    return np.asarray(total - risk.offset.price, dtype=np.float64)
 
 
 def majorised_step(risk: RegularizedRisk, dual: Function, theta: Vector) -> Function:
@@ -115,12 +116,15 @@ def best_scaling(risk: RegularizedRisk, dual: Function) -> Function:
 
 def feasible(risk: RegularizedRisk, beta: Vector) -> bool:
     """Whether β is in its domain and balanced to rounding."""
+    return balanced(risk, beta) and bool(np.isfinite(risk.gain(beta)).all())
+
+
+def balanced(risk: RegularizedRisk, beta: Vector) -> bool:
+    """Whether β is finite, and B'β = d to rounding."""
     if not np.isfinite(beta).all():
         return False
-    values = risk.gain(beta)
     size = np.abs(risk.offset.basis).T @ np.abs(beta) + np.abs(risk.offset.price)
-    balanced = np.abs(imbalance(risk, beta)) <= 1e-12 * size
-    return bool(np.isfinite(values).all() and balanced.all())
+    return bool((np.abs(imbalance(risk, beta)) <= 1e-12 * size).all())
 
 
 def repair_dual(risk: RegularizedRisk, dual: Function, theta: Vector) -> Function:
@@ -147,7 +151,10 @@ def repair_dual(risk: RegularizedRisk, dual: Function, theta: Vector) -> Functio
 
 def lower_bound(risk: RegularizedRisk, dual: Function) -> float:
     """Return D where it is a bound: −inf where β is out of its domain or not balanced."""
-    return risk.dual_value(dual) if feasible(risk, dual.coefficients) else -math.inf
+    if not balanced(risk, dual.coefficients):
+        return -math.inf
+    value = risk.dual_value(dual)  # −inf outside the domain
+    return value if math.isfinite(value) else -math.inf
 
 
 def repair_primal(
