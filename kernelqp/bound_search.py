@@ -14,10 +14,7 @@ from kernelqp.band import band_duals, is_cheap
 from kernelqp.elbow import elbow_solve
 from kernelqp.newton import is_smooth, newton_primal, slope_dual
 from kernelqp.repair import best_offset, lower_bound, repair_dual, repair_primal
-from kernelqp.scales import (
-    relative_gap,
-    target_unit,
-)
+from kernelqp.scales import gap_scale, relative_gap, target_unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,15 +43,16 @@ class Search:
     interrupted: bool = False
 
     def run(
-        self, attempts: Iterator[Attempt], risk: RegularizedRisk, primal: float, scale: float
+        self, attempts: Iterator[Attempt], risk: RegularizedRisk, primal: float
     ) -> tuple[Function, float]:
         """Return the dual point of the largest D met, and the smallest P."""
-        best, lower, dual = primal, -math.inf, None
+        best, lower, dual, scale = primal, -math.inf, None, 0.0
         try:
             for other, reached, offset in attempts:
                 value = lower_bound(risk, other)
                 if dual is None or value > lower:
                     dual, lower = other, value
+                    scale = gap_scale(risk, lower)
                 gap = relative_gap(primal, lower, scale)
                 if self.interrupted or gap <= CLEAR * self.tol:
                     break

@@ -11,18 +11,11 @@ import numpy as np
 
 from kernelqp.attainment import separating_direction
 from kernelqp.bound_search import Search, attempts
-from kernelqp.certificate import (
-    complementarity_by_row,
-    complete,
-)
+from kernelqp.certificate import complementarity_by_row, complete
 from kernelqp.columns import largest
 from kernelqp.progress import Progress
 from kernelqp.repair import lower_bound
-from kernelqp.scales import (
-    gap_scale,
-    relative_gap,
-    rounding_of_bounds,
-)
+from kernelqp.scales import gap_scale, relative_gap, rounding_of_bounds
 from kernelqp.support import SETTLED, Support, find_support, has_sets
 from kernelqp.tolerance import check_tol
 
@@ -142,10 +135,10 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     """Judge one problem: P at the model as it is, D at the best dual point that can be made."""
     risk = reading.risk.centred
     start, function, theta = complete(risk, reading.candidate)
-    primal, scale = risk.primal_value(function, theta), gap_scale(risk)
-    tol = search.tol
-    dual, best = search.run(attempts(risk, start, function, theta), risk, primal, scale)
+    primal, tol = risk.primal_value(function, theta), search.tol
+    dual, best = search.run(attempts(risk, start, function, theta), risk, primal)
     lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual)
+    scale = gap_scale(risk, lower)
     relative = relative_gap(primal, lower, scale, noise)
     p = risk.predictions(function, theta)
     rows = complementarity_by_row(risk, dual.coefficients, p)
@@ -182,12 +175,12 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
 
 def _callers(sets: Support, rows: Any) -> Support:
     """Return the sets as the caller's row numbers."""
-    return Support(
-        *(
-            np.unique(rows[getattr(sets, name)])
-            for name in ("support_vectors", "elbow", "left", "right", "undecided")
-        )
-    )
+    found = []
+    for name in ("support_vectors", "elbow", "left", "right", "undecided"):
+        inside = np.zeros(int(rows.max(initial=-1)) + 1, dtype=bool)  # a row may come twice
+        inside[rows[getattr(sets, name)]] = True
+        found.append(np.flatnonzero(inside))
+    return Support(*found)
 
 
 def _not_attained(primal: float) -> str:

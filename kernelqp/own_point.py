@@ -124,7 +124,7 @@ class Looks:
         """Search for a better dual point from f: once, and not where there are no bounds."""
         self._searched = True
         found = attempts(self.risk, self._dual, function, self._none)
-        self._offer(self._search.run(found, self.risk, primal, self._scale)[0])
+        self._offer(self._search.run(found, self.risk, primal)[0])
 
     def verdict(self, function: Function) -> Verdict:
         """Judge f as it stands; where the bound is too wide it is searched for."""

@@ -266,23 +266,40 @@ def offset_end(
         return feasible_intercepts(risk.targets, values)[0 if side > 0 else 1]
     way = column_of(risk, 0) if way is None else way
     rounding, size = _slope_rounding(risk), float(np.abs(values).max(initial=0.0))
+    jumps, after = steps_along(risk, values, way)
+    if after.size:
+        start = float(jumps[min(int(np.searchsorted(after, -side * rounding)), after.size - 1)])
     root = monotone_root(
         lambda t: offset_slope(risk, values, way, t, side) + side * rounding,
         start,
         unit_of_predictions(risk) + size,
-        jumps_along(risk, values, way[0]),
+        jumps,
         size,
     )
     return root if side > 0 else float(np.nextafter(root, -np.inf))  # the last before it rises
 
 
-def jumps_along(risk: RegularizedRisk, start: Vector, direction: Vector) -> Vector:
-    """Return the t at which a slope of the loss jumps at the predictions start + t direction."""
-    moves = direction != 0
-    kinks = risk.loss.jumps(risk.targets)[:, moves]
+def steps_along(risk: RegularizedRisk, start: Vector, way: Direction) -> tuple[Vector, Vector]:
+    """Return the t at which the slope of P along a way jumps, and what it is after each jump.
+
+    The latter, to the rounding of a sum, for a piecewise linear loss, whose slope keeps its value
+    in between; empty for others. The way starts at the predictions ``start``.
+    """
+    moves = way[0] != 0
+    direction, costs = way[0][moves], risk.costs[moves]
+    kinks = risk.loss.jumps(risk.targets)
     with np.errstate(over="ignore"):
-        found = np.sort(((kinks - start[moves]) / direction[moves]).ravel())
-    return np.asarray(found[np.isfinite(found)])
+        found = ((kinks[:, moves] - start[moves]) / direction).ravel()
+    finite = np.isfinite(found)
+    order = np.argsort(np.where(finite, found, np.inf))[: finite.sum()]
+    jumps = found[order]
+    if not jumps.size or not risk.loss.piecewise_linear:
+        return jumps, np.zeros(0)
+    ends = [risk.loss.slopes(risk.targets, p) for p in kinks]
+    sizes = [costs * np.abs(direction) * (high - low)[moves] for low, high in ends]
+    first = jumps[0] - 1.0 - abs(jumps[0])
+    before = offset_slope(risk, start, way, float(first), -1)
+    return jumps, before + np.cumsum(np.concatenate(sizes)[order])
 
 
 def offset_slope(
@@ -342,8 +359,13 @@ def best_scale(risk: RegularizedRisk, function: Function, theta: Vector) -> floa
 
     if slope(0.0) >= 0.0:
         return 0.0
-    jumps = jumps_along(risk, offset, function.values)
-    return max(monotone_root(slope, 1.0, 1.0, jumps[jumps > 0]), 0.0)
+    jumps, after = steps_along(risk, offset, (function.values, 0.0))
+    ahead, start = jumps > 0, 1.0
+    jumps = jumps[ahead]
+    if after.size and jumps.size:
+        whole = jumps * function.norm2 + after[ahead]
+        start = float(jumps[min(int(np.searchsorted(whole, 0.0)), jumps.size - 1)])
+    return max(monotone_root(slope, start, 1.0, jumps), 0.0)
 
 
 def domain_of(risk: RegularizedRisk) -> tuple[Vector, Vector]:

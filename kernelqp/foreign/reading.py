@@ -104,7 +104,8 @@ class Rows:
         classes = np.asarray(model.classes_)
         try:
             values = np.ravel(np.asarray(y))
-            unknown = np.setdiff1d(values, classes)
+            present = np.unique(values)
+            unknown = np.setdiff1d(present, classes)
         except (TypeError, ValueError) as error:
             raise DataError(f"y holds what cannot be compared with the labels: {error}") from error
         self._check_length(values)
@@ -113,7 +114,7 @@ class Rows:
                 f"y holds {unknown[:1].tolist()[0]!r}, the model was fitted on {classes.tolist()}: "
                 f"pass the labels of the fit"
             )
-        absent = np.setdiff1d(classes, values)
+        absent = np.setdiff1d(classes, present)
         if absent.size:
             raise DataError(
                 f"y lacks the class {absent[:1].tolist()[0]!r} that the model was fitted on: "
