@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kernelqp.band import band_duals, is_cheap
 from kernelqp.elbow import elbow_solve
-from kernelqp.newton import is_smooth, newton_primal, slope_dual
+from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
 from kernelqp.repair import best_offset, lower_bound, repair_dual, repair_primal
 from kernelqp.scales import gap_scale, relative_gap, target_unit
 
@@ -90,8 +90,10 @@ def attempts(
     primal_only = function.weights is not None
     if primal_only and is_smooth(risk):
         yield slope_dual(risk, function, theta), None, theta
-        better = newton_primal(risk, function, theta)
-        yield slope_dual(risk, *better), *better
+        better = function, theta
+        for steps in (1, STEPS):  # one is enough for a model that is nearly there
+            better = newton_primal(risk, *better, steps)
+            yield slope_dual(risk, *better), *better
     dual = repair_dual(risk, start, theta)
     yield dual, None if primal_only else dual, theta
     if not (primal_only and is_cheap(risk)):

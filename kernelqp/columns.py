@@ -7,6 +7,8 @@ import scipy.sparse
 
 from kernelqp._types import Matrix, Vector
 
+BLOCK = 1024  # rows
+
 
 def dense(A: Any) -> Matrix:
     """Return a matrix as a dense one."""
@@ -32,6 +34,17 @@ def weighted_rows(A: Any, weights: Vector) -> Any:
     if scipy.sparse.issparse(A):
         return scipy.sparse.diags_array(weights) @ A
     return A * weights[:, None]
+
+
+def weighted_gram(A: Any, weights: Vector) -> Matrix:
+    """Return A' diag(weights) A, dense: block by block, so that the weighted rows stay in cache."""
+    if scipy.sparse.issparse(A):
+        return dense(A.T @ weighted_rows(A, weights))
+    found = np.zeros((A.shape[1], A.shape[1]))
+    for start in range(0, len(A), BLOCK):
+        rows = A[start : start + BLOCK]
+        found += rows.T @ (rows * weights[start : start + BLOCK, None])
+    return found
 
 
 def largest(A: Any) -> float:

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, qr, svd
 from scipy.sparse.linalg import LinearOperator, cg
 
-from kernelqp.columns import dense, side_by_side, weighted_rows
+from kernelqp.columns import dense, side_by_side, weighted_gram, weighted_rows
 from kernelqp.repair import EPS, best_offset, domain_of, settle
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def newton_system(design: Matrix, weights: Vector, penalty: Vector) -> Callable[
         shape = (size, size)
         matrix = LinearOperator(shape, lambda x: design.T @ (weights * (design @ x)) + penalty * x)
         return lambda b: np.asarray(cg(matrix, b, rtol=1e-3, maxiter=200)[0])
-    hessian = dense(design.T @ weighted_rows(design, weights))
+    hessian = weighted_gram(design, weights)
     hessian[np.diag_indices(size)] += penalty
     scale = np.sqrt(np.diag(hessian))
     scale = 1.0 / np.where(scale > 0, scale, 1.0)

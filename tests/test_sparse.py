@@ -8,7 +8,15 @@ from sklearn.svm import LinearSVC
 
 import kernelqp as kq
 from kernelqp.arrays import LARGE
-from kernelqp.columns import dense, largest, row_norms2, side_by_side, weighted_rows
+from kernelqp.columns import (
+    BLOCK,
+    dense,
+    largest,
+    row_norms2,
+    side_by_side,
+    weighted_gram,
+    weighted_rows,
+)
 
 N, D = 900, 150
 S = scipy.sparse.random(N, D, density=0.05, format="csr", random_state=0)
@@ -107,5 +115,9 @@ def test_columns_dense_and_sparse():
     np.testing.assert_allclose(row_norms2(C), row_norms2(A))
     np.testing.assert_allclose(dense(side_by_side(C, B)), side_by_side(A, B))
     np.testing.assert_allclose(dense(weighted_rows(C, w)), weighted_rows(A, w))
+    np.testing.assert_allclose(weighted_gram(C, w), A.T @ np.diag(w) @ A)
+    tall = RNG.normal(size=(2 * BLOCK + 3, 2))
+    weights = RNG.normal(size=len(tall))
+    np.testing.assert_allclose(weighted_gram(tall, weights), tall.T @ (tall * weights[:, None]))
     assert largest(C) == largest(A)
     assert largest(scipy.sparse.csr_array((3, 3))) == 0.0

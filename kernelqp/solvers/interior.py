@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import scipy.linalg
 
-from kernelqp.columns import dense, side_by_side, weighted_rows
+from kernelqp.columns import side_by_side, weighted_gram
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -224,7 +224,8 @@ class State:
             (self.w, np.where(self.bounded, -dx, 0.0)),
             (self.v, dv),
         )
-        return float(min(np.min(-a[d < 0] / d[d < 0], initial=1.0 / BACK) for a, d in pairs))
+        with np.errstate(all="ignore"):  # a step from 0 to below ends there; 0/0 is no step
+            return 1.0 / max(float(np.fmax.reduce(-d / a, initial=BACK)) for a, d in pairs)
 
 
 class Newton:
@@ -291,13 +292,13 @@ class Thin:
 
     def solver(self, diagonal: Vector) -> Solver:
         """Factorise X'G⁻¹X + diag(1, 0)."""
-        scaled = weighted_rows(self.design, 1.0 / diagonal)
-        inner = dense(self.design.T @ scaled)
+        inner = weighted_gram(self.design, 1.0 / diagonal)
         inner[np.diag_indices(self.rank)] += 1.0
         cholesky = scipy.linalg.cho_factor(inner, overwrite_a=True, check_finite=False)
 
         def solve(pushed: Vector, residual: Vector) -> tuple[Vector, Vector]:
-            du = scipy.linalg.cho_solve(cholesky, scaled.T @ pushed + residual, check_finite=False)
+            right = self.design.T @ (pushed / diagonal) + residual
+            du = scipy.linalg.cho_solve(cholesky, right, check_finite=False)
             return (pushed - self.design @ du) / diagonal, du
 
         return solve
