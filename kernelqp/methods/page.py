@@ -102,8 +102,8 @@ class KernelPage:
 
     def method_at(self, parameters: Mapping[str, float]) -> Any:
         """Return the method with the parameters' current values."""
-        own = {k: v for k, v in parameters.items() if hasattr(self.method, k)}
-        return replace(self.method, **own)
+        own = {k: v for k, v in parameters.items() if getattr(self.method, k, v) != v}
+        return replace(self.method, **own) if own else self.method
 
     def scale(self, parameters: Mapping[str, float]) -> float:  # noqa: ARG002
         """Return the page's value over the engine's."""

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import scipy.linalg
 from scipy.linalg import lapack
 
 from kernelqp.threads import ONE_THREAD
@@ -142,7 +141,7 @@ def _bordered(qp: KernelQP, factor: Factor, change: Change) -> Solve | None:
         alone = factor.forth(right)
         left = -through.T @ alone
         left[:p] += b[change.come]
-        outer = np.asarray(scipy.linalg.lu_solve((lu, pivots), left, check_finite=False))
+        outer = np.asarray(lapack.dgetrs(lu, pivots, left)[0]).reshape(left.shape)
         x = np.empty_like(b)
         x[change.new_stay] = factor.back(alone - through @ outer)[change.old_stay]
         x[change.come] = outer[:p]
