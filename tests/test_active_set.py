@@ -8,6 +8,7 @@ from sklearn.datasets import load_diabetes
 
 import kernelqp as kq
 from kernelqp import losses
+from kernelqp.solvers import smo
 from kernelqp.solvers.active_set import (
     active_set,
     balanced,
@@ -228,3 +229,39 @@ def test_the_page_holds_what_a_cvxpy_solve_would_leave():
     assert page.problem.value == pytest.approx(s.value, rel=1e-9)
     assert page.constraints["balance"].dual_value is not None
     assert kq.check_kkt(page, tol=1e-8).holds
+
+
+@pytest.mark.parametrize("offset", ["free", "none"])
+@pytest.mark.parametrize("loss", ALL, ids=repr)
+def test_steps_know_what_every_row_may_do(loss, offset, monkeypatch):
+    """The steps write out what Ends says of a row: the two meet after every run of them."""
+    risk = dense_risk(loss, C=0.5, offset=offset).centred
+    qp = KernelQP.of(risk)
+    at = qp.at(np.zeros(qp.n))
+    seen, runs = [], smo._pairs if qp.groups else smo._single
+
+    def watched(qp, at, ends, stop, most):
+        steps = runs(qp, at, ends, stop, most)
+        seen.append((ends, smo.Ends(qp, at)))
+        return steps
+
+    monkeypatch.setattr(smo, runs.__name__, watched)
+    for stop in (0.5, 0.1, 1e-3):
+        descend(qp, at, stop, 10_000)
+    assert len(seen) >= 3
+    assert at.beta.any()
+    kept, fresh = seen[-1]
+    assert np.array_equal(kept.up, fresh.up)
+    assert np.array_equal(kept.down, fresh.down)
+    assert np.allclose(at.slope, qp.at(at.beta).slope, atol=1e-12)
+
+
+def test_an_end_that_is_reached_is_met_exactly():
+    C = 0.7 / 3.0
+    risk = dense_risk(losses.Hinge(), C=C).centred
+    qp = KernelQP.of(risk)
+    at = qp.at(np.zeros(qp.n))
+    descend(qp, at, 1e-3, 10_000)
+    near = np.minimum(np.abs(at.beta), np.abs(np.abs(at.beta) - C)) < 1e-9
+    assert near.sum() > 10
+    assert np.isin(np.abs(at.beta[near]), (0.0, C)).all()

@@ -23,6 +23,7 @@ from kernelqp.description import (
 )
 from kernelqp.errors import ParameterError
 from kernelqp.kernels import Linear
+from kernelqp.threads import threads_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -93,12 +94,21 @@ class Method:
         """
         if form == "auto":
             form = "primal" if self.has_explicit_features() else "dual"
-        if form == "dual":
-            formulation = self.dual(X, y, sample_weight)
-        else:
-            wanted = "auto" if form == "primal" else form
-            formulation = self.primal(X, y, sample_weight, form=wanted)
-        return formulation.solve(solver=solver, tol=tol, **options)
+        with threads_for(_length(X)):
+            if form == "dual":
+                formulation = self.dual(X, y, sample_weight)
+            else:
+                wanted = "auto" if form == "primal" else form
+                formulation = self.primal(X, y, sample_weight, form=wanted)
+            return formulation.solve(solver=solver, tol=tol, **options)
+
+
+def _length(X: Any) -> int:
+    """Return the number of rows of something that has not been read yet; 0 if it does not say."""
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape:
+        return int(shape[0])
+    return len(X) if isinstance(X, list | tuple) else 0
 
 
 def positive(name: str, value: Any, remedy: str = "") -> float:

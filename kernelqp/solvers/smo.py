@@ -104,18 +104,21 @@ def _settle(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> i
 
 
 def _pairs(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> int:
-    """Move pairs of the rows of one column; return the number of steps."""
+    """Move pairs of the rows of one column; return the number of steps.
+
+    What :class:`Ends` does for a row is written out: calls would be a fifth of a step.
+    """
     G, beta, n = at.slope, at.beta, qp.n
-    buffer = np.empty(n)
-    ridge, diagonal = qp.numbers[3:]
+    up, down, buffer = ends.up, ends.down, np.empty(n)
+    lower, upper, eps, ridge, diagonal = qp.numbers
     block, place = qp.kernel.there
     for step in range(most):
         if step % WATCHED == 0:
             qp.watch.look(beta)
-        np.add(G, ends.up, buffer)
+        np.add(G, up, buffer)
         i = int(buffer.argmax())
         best = buffer.item(i)
-        np.add(G, ends.down, buffer)
+        np.add(G, down, buffer)
         j = int(buffer.argmin())
         violation = best - buffer.item(j)
         if not stop < violation < np.inf:
@@ -124,21 +127,25 @@ def _pairs(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> in
         row_j = block[place[j]] if place[j] >= 0 else qp.kernel.passing(j)
         both = diagonal[i] + diagonal[j]
         bend = max(both - 2.0 * row_i.item(j) + ridge[i] + ridge[j], SMALL * both)
-        beta_i, beta_j = beta.item(i), beta.item(j)
-        up, down = ends.room_up(i, beta_i), ends.room_down(j, beta_j)
-        t = min(violation / bend if bend > 0 else np.inf, up, down)
+        beta_i, beta_j, kink_i, kink_j = beta.item(i), beta.item(j), eps[i], eps[j]
+        end_i = upper[i] if beta_i >= 0 or not kink_i else 0.0
+        end_j = lower[j] if beta_j <= 0 or not kink_j else 0.0
+        room_i, room_j = end_i - beta_i, beta_j - end_j
+        t = min(violation / bend if bend > 0 else np.inf, room_i, room_j)
         if t == np.inf:  # nothing bends and nothing ends: the optimum is at infinity
             return step
         # an end that is reached is met exactly
-        beta_i = beta[i] = beta_i + (min(up, t))
-        beta_j = beta[j] = beta_j - (min(down, t))
+        beta_i = beta[i] = end_i if t == room_i else beta_i + t
+        beta_j = beta[j] = end_j if t == room_j else beta_j - t
         daxpy(row_i, G, n, -t)
         daxpy(row_j, G, n, t)
         if ridge[i] or ridge[j]:
             G[i] -= ridge[i] * t
             G[j] += ridge[j] * t
-        ends.update(i, beta_i)
-        ends.update(j, beta_j)
+        up[i] = (-kink_i if beta_i >= 0 else kink_i) if beta_i < upper[i] else -np.inf
+        down[i] = (-kink_i if beta_i > 0 else kink_i) if beta_i > lower[i] else np.inf
+        up[j] = (-kink_j if beta_j >= 0 else kink_j) if beta_j < upper[j] else -np.inf
+        down[j] = (-kink_j if beta_j > 0 else kink_j) if beta_j > lower[j] else np.inf
     return most
 
 
