@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MEMORY = 512 * 2**20  # bytes of rows that are kept
 CHUNK = 32 * 2**20  # bytes of a block on its way
-ORIGIN = 64  # rows whose mean is the origin after centring
+ORIGIN = 32  # rows whose mean is the origin after centring
 
 
 @dataclass(eq=False, slots=True)

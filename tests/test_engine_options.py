@@ -131,7 +131,7 @@ def test_memory_bounds_the_rows_that_are_kept_and_changes_nothing_else():
     same(page.solve(solver="native", memory=8 * len(Y) * rows), whole)
     assert page.page.gram.store.filled <= rows
     assert page.page.gram.store.block.nbytes <= 8 * len(Y) * rows
-    with pytest.raises(ParameterError, match="64 rows"):
+    with pytest.raises(ParameterError, match="32 rows"):
         svm().solve(X, Y, memory="4kB")
 
 
