@@ -297,8 +297,8 @@ def steps_along(risk: RegularizedRisk, start: Vector, way: Direction) -> tuple[V
         return jumps, np.zeros(0)
     ends = [risk.loss.slopes(risk.targets, p) for p in kinks]
     sizes = [costs * np.abs(direction) * (high - low)[moves] for low, high in ends]
-    first = jumps[0] - 1.0 - abs(jumps[0])
-    before = offset_slope(risk, start, way, float(first), -1)
+    first = float(jumps[0])
+    before = offset_slope(risk, start, way, first - 1.0 - abs(first), -1)
     return jumps, before + np.cumsum(np.concatenate(sizes)[order])
 
 

@@ -100,8 +100,14 @@ def _helpers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, _cores() - 1), thread_name_prefix="kernelqp")
 
 
-if hasattr(os, "register_at_fork"):  # the child of a fork has none of its parent's threads
-    os.register_at_fork(after_in_child=_helpers.cache_clear)
+def _begin_anew() -> None:
+    """Forget threads that a fork has left behind, and what one of them may have held."""
+    _helpers.cache_clear()
+    ONE_THREAD.__init__()  # type: ignore[misc]  # whoever imported it has this object
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 def on_all_cores(fill: Callable[[Tile], None], tiles: Iterable[Tile]) -> None:
