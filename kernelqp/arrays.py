@@ -89,3 +89,23 @@ def sparse_rows(raw: Any, name: str) -> Any:
     kept.sum_duplicates()
     check_finite(kept.data[:, None], f"the entries of {name}")
     return kept
+
+
+def one_per_row(value: Any, n: int, name: str) -> NDArray[np.float64]:
+    """Return ``value`` as n finite floats, a scalar repeated."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0:
+        array = np.full(n, float(array))
+    if array.shape != (n,):
+        raise DataError(f"{name} must have shape ({n},) like the Gram matrix; got {array.shape}")
+    if not np.isfinite(array).all():
+        raise DataError(f"{name} must be finite; row {int(np.argmin(np.isfinite(array)))} is not")
+    return owned(array)
+
+
+def owned(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return an array that nobody writes to: what is computed from it once stays true."""
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False
+    return array

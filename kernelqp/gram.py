@@ -364,9 +364,8 @@ def _clipped(K: Matrix) -> Matrix:
 
 def _centred_rows(F: Matrix) -> Matrix:
     """F minus its column means, in two passes: a constant column is exactly 0."""
-    G: Matrix = F - F[0]
-    for _ in range(2):
-        G -= G.mean(axis=0)
+    G: Matrix = F - (F[0] + (F - F[0]).mean(axis=0))  # F[0] may stand far from all others
+    G -= G.mean(axis=0)
     return G
 
 

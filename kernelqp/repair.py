@@ -116,10 +116,10 @@ def best_scaling(risk: RegularizedRisk, dual: Function) -> Function:
 
 def feasible(risk: RegularizedRisk, beta: Vector) -> bool:
     """Whether β is in its domain and balanced to rounding."""
-    return balanced(risk, beta) and bool(np.isfinite(risk.gain(beta)).all())
+    return in_balance(risk, beta) and bool(np.isfinite(risk.gain(beta)).all())
 
 
-def balanced(risk: RegularizedRisk, beta: Vector) -> bool:
+def in_balance(risk: RegularizedRisk, beta: Vector) -> bool:
     """Whether β is finite, and B'β = d to rounding."""
     if not np.isfinite(beta).all():
         return False
@@ -151,7 +151,7 @@ def repair_dual(risk: RegularizedRisk, dual: Function, theta: Vector) -> Functio
 
 def lower_bound(risk: RegularizedRisk, dual: Function) -> float:
     """Return D where it is a bound: −inf where β is out of its domain or not balanced."""
-    if not balanced(risk, dual.coefficients):
+    if not in_balance(risk, dual.coefficients):
         return -math.inf
     value = risk.dual_value(dual)  # −inf outside the domain
     return value if math.isfinite(value) else -math.inf
@@ -267,8 +267,8 @@ def offset_end(
     way = column_of(risk, 0) if way is None else way
     rounding, size = _slope_rounding(risk), float(np.abs(values).max(initial=0.0))
     jumps, after = steps_along(risk, values, way)
-    if after.size:
-        start = float(jumps[min(int(np.searchsorted(after, -side * rounding)), after.size - 1)])
+    k = int(np.searchsorted(after, -side * rounding))
+    start = float(jumps[k]) if k < after.size else start
     root = monotone_root(
         lambda t: offset_slope(risk, values, way, t, side) + side * rounding,
         start,
@@ -282,24 +282,23 @@ def offset_end(
 def steps_along(risk: RegularizedRisk, start: Vector, way: Direction) -> tuple[Vector, Vector]:
     """Return the t at which the slope of P along a way jumps, and what it is after each jump.
 
-    The latter, to the rounding of a sum, for a piecewise linear loss, whose slope keeps its value
-    in between; empty for others. The way starts at the predictions ``start``.
+    The latter for a piecewise linear loss, whose slope rises from one end of its domain to the
+    other by the same amount at each of its kinks; to the rounding of a sum, and empty for others.
+    The way starts at the predictions ``start``.
     """
-    moves = way[0] != 0
-    direction, costs = way[0][moves], risk.costs[moves]
-    kinks = risk.loss.jumps(risk.targets)
+    column, price = way
+    moves = column != 0
+    kinks = risk.loss.jumps(risk.targets)[:, moves]
     with np.errstate(over="ignore"):
-        found = ((kinks[:, moves] - start[moves]) / direction).ravel()
+        found = ((kinks - start[moves]) / column[moves]).ravel()
     finite = np.isfinite(found)
     order = np.argsort(np.where(finite, found, np.inf))[: finite.sum()]
-    jumps = found[order]
-    if not jumps.size or not risk.loss.piecewise_linear:
-        return jumps, np.zeros(0)
-    ends = [risk.loss.slopes(risk.targets, p) for p in kinks]
-    sizes = [costs * np.abs(direction) * (high - low)[moves] for low, high in ends]
-    first = float(jumps[0])
-    before = offset_slope(risk, start, way, first - 1.0 - abs(first), -1)
-    return jumps, before + np.cumsum(np.concatenate(sizes)[order])
+    if not order.size or not risk.loss.piecewise_linear:
+        return found[order], np.zeros(0)
+    weights, (low, high) = risk.costs * column, risk.loss.domain(risk.targets)
+    first = price + np.minimum(weights * low, weights * high).sum()
+    rises = (np.abs(weights) * (high - low))[moves] / len(kinks)
+    return found[order], first + np.cumsum(np.tile(rises, len(kinks))[order])
 
 
 def offset_slope(
@@ -362,9 +361,9 @@ def best_scale(risk: RegularizedRisk, function: Function, theta: Vector) -> floa
     jumps, after = steps_along(risk, offset, (function.values, 0.0))
     ahead, start = jumps > 0, 1.0
     jumps = jumps[ahead]
-    if after.size and jumps.size:
-        whole = jumps * function.norm2 + after[ahead]
-        start = float(jumps[min(int(np.searchsorted(whole, 0.0)), jumps.size - 1)])
+    if after.size:
+        k = int(np.searchsorted(jumps * function.norm2 + after[ahead], 0.0))
+        start = float(jumps[k]) if 0 < k < jumps.size else start
     return max(monotone_root(slope, start, 1.0, jumps), 0.0)
 
 

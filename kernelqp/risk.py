@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg
 
+from kernelqp.arrays import one_per_row, owned
 from kernelqp.columns import dense
 from kernelqp.errors import DataError, InputError, ParameterError
 
@@ -79,6 +80,10 @@ class Offset:
             raise ParameterError(
                 f"price must have shape ({m},) for {m} columns; got {self.price!r}"
             )
+        for name in ("basis", "price", "constant"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, owned(np.asarray(value, dtype=np.float64)))
         if self.constant is not None and not np.allclose(self.basis @ self.constant, np.ones(n)):
             raise ParameterError("constant must be the theta for which B theta is 1 in every row")
 
@@ -211,8 +216,8 @@ class RegularizedRisk(TwoSided):
     def __post_init__(self) -> None:
         n = self.gram.n
         set_ = object.__setattr__
-        set_(self, "targets", _rows(self.targets, n, "targets"))
-        set_(self, "costs", _rows(self.costs, n, "costs"))
+        set_(self, "targets", one_per_row(self.targets, n, "targets"))
+        set_(self, "costs", one_per_row(self.costs, n, "costs"))
         if not (self.costs > 0).all():
             raise ParameterError(
                 f"costs must be positive; got {self.costs.min()!r}: drop rows that cost nothing"
@@ -381,15 +386,3 @@ def _offset(value: object, n: int) -> Offset:
     if value not in named:
         raise ParameterError(f"offset must be 'free', 'none' or an Offset; got {value!r}")
     return named[value](n)
-
-
-def _rows(value: Vector | float, n: int, name: str) -> Vector:
-    """Return ``value`` as n finite floats, a scalar repeated."""
-    array = np.asarray(value, dtype=np.float64)
-    if array.ndim == 0:
-        array = np.full(n, float(array))
-    if array.shape != (n,):
-        raise DataError(f"{name} must have shape ({n},) like the Gram matrix; got {array.shape}")
-    if not np.isfinite(array).all():
-        raise DataError(f"{name} must be finite; row {int(np.argmin(np.isfinite(array)))} is not")
-    return array

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kernelqp._types import Indices, Matrix, Vector
 
 PART, WIDE = 64, 2048  # rows and columns that are copied at a time: a copy that stays in the cache
+LARGE = 8 * 10**6  # entries of a product that is worth a second thread
 SPARSE = 3  # one row in so many: fewer are picked for a product, more are passed over whole
 PRODUCTS = 4  # the page, its centred twin, the point as it came and as it was repaired
 
@@ -101,7 +102,8 @@ class RowStore:
                 part = slice(start, start + PART)
                 found[columns] += values[part] @ self.block[place[part], columns]
 
-        on_all_cores(fill, [slice(j, j + WIDE) for j in range(0, found.size, WIDE)])
+        wide = WIDE if rows.size * found.size >= LARGE else found.size
+        on_all_cores(fill, [slice(j, j + wide) for j in range(0, found.size, wide)])
         return found
 
 

@@ -132,6 +132,12 @@ class Solution:
             _later=later,
         )
 
+    def looked_at(self) -> Solution:
+        """Return self, with everything found that was left for later."""
+        for name in tuple(self._later):
+            self._show(name)
+        return self
+
     @property
     def origin(self) -> tuple[Formulation, Any, dict[str, float]]:
         """The formulation, the repaired point on it, and the parameter values it was solved at."""
@@ -140,6 +146,7 @@ class Solution:
     def _show(self, name: str) -> Any:
         if name not in self._shown and name in self._later:  # computed when somebody looks
             self._shown[name] = self._later[name]()
+            self._later.pop(name, None)  # and with it what it was computed from
         if name in self._shown:
             return self._shown[name]
         none = f"{type(self.method).__name__} has none"

@@ -86,7 +86,8 @@ def _solved(
     written = partial(raw, formulation.page, best.candidate, whole)  # for when somebody looks
     formulation.write(written, WRITTEN.get(status, cp.OPTIMAL_INACCURATE), risk)
     seconds = time.perf_counter() - started
-    return build_solution(formulation, risk, best.verdict, status, best.solver, seconds)
+    solution = build_solution(formulation, risk, best.verdict, status, best.solver, seconds)
+    return solution.looked_at() if whole else solution  # lest it keep all of K
 
 
 @dataclass(frozen=True, slots=True)

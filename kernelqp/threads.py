@@ -1,4 +1,4 @@
-"""Which threads work: those of BLAS, or our own over tiles, never both at once."""
+"""Which threads work: those of BLAS, or our own over tiles, not both at once in one solve."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,6 +14,7 @@ from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
     from contextlib import AbstractContextManager
 
     Tile = TypeVar("Tile")
@@ -31,7 +32,8 @@ class OneThread:
     """Holds BLAS to one thread for the thread that asks first, until it leaves.
 
     Others that come while it is inside find BLAS as they want it, and leave it alone: the number of
-    threads is one for the whole process, and only who has set it can set it back.
+    threads is one for the whole process, and only who has set it can set it back. When the first
+    one leaves they may find BLAS with all its threads, which costs them time and nothing else.
     """
 
     def __init__(self) -> None:
@@ -44,8 +46,8 @@ class OneThread:
         me = threading.get_ident()
         with self._lock:
             if self._owner is None:
-                self._owner = me
                 self._limit()
+                self._owner = me
             self._depth += self._owner == me
 
     def __exit__(self, *raised: object) -> None:
@@ -57,12 +59,21 @@ class OneThread:
                 self._owner = None
                 self._unlimit()
 
+    def abandon(self) -> None:
+        """Let go of what somebody holds who is not there any more: after a fork."""
+        self._lock = threading.Lock()
+        self._owner, self._depth = None, 0
+        self._unlimit()
+
     def _limit(self) -> None:
-        self._limiter = _blas().limit(limits=1, user_api="blas")
-        self._limiter.__enter__()
+        limiter = _blas().limit(limits=1, user_api="blas")
+        limiter.__enter__()
+        self._limiter = limiter
 
     def _unlimit(self) -> None:
-        self._limiter.__exit__(None, None, None)
+        limiter, self._limiter = self._limiter, None
+        if limiter is not None:
+            limiter.__exit__(None, None, None)
 
     @contextmanager
     def lifted(self, work: float) -> Iterator[None]:
@@ -101,9 +112,9 @@ def _helpers() -> ThreadPoolExecutor:
 
 
 def _begin_anew() -> None:
-    """Forget threads that a fork has left behind, and what one of them may have held."""
+    """Forget threads that a fork has left behind, and what one of them held."""
     _helpers.cache_clear()
-    ONE_THREAD.__init__()  # type: ignore[misc]  # whoever imported it has this object
+    ONE_THREAD.abandon()
 
 
 if hasattr(os, "register_at_fork"):
@@ -113,31 +124,32 @@ if hasattr(os, "register_at_fork"):
 def on_all_cores(fill: Callable[[Tile], None], tiles: Iterable[Tile]) -> None:
     """Fill tiles in threads, each with BLAS to itself: its own threads would contend with them.
 
-    The caller's thread takes part, so that a helper that is late holds nobody up.
+    The caller's thread takes part, so that a helper that is late holds nobody up, and does all the
+    work where there are no helpers: the interpreter has none when it is about to end.
     """
     left = deque(tiles)
 
     def work() -> None:
-        while True:
-            try:
-                tile = left.popleft()
-            except IndexError:
-                return
-            try:
-                fill(tile)
-            except BaseException:
-                left.clear()  # nobody begins another
-                raise
-
-    helpers = min(len(left), _cores()) - 1
-    if helpers < 1:
-        work()
-        return
-    with ONE_THREAD:
-        running = [_helpers().submit(work) for _ in range(helpers)]
         try:
+            while True:
+                try:
+                    tile = left.popleft()
+                except IndexError:
+                    return
+                fill(tile)
+        except BaseException:
+            left.clear()  # nobody begins another
+            raise
+
+    running: list[Future[None]] = []
+    with ONE_THREAD:
+        try:
+            for _ in range(min(len(left), _cores()) - 1):
+                with suppress(RuntimeError):
+                    running.append(_helpers().submit(work))
             work()
         finally:
+            left.clear()  # whatever has happened
             begun = [helper for helper in running if not helper.cancel()]
             wait(begun)
         for helper in begun:

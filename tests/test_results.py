@@ -208,3 +208,14 @@ def test_what_is_found_later_is_that_of_the_solve():
             np.testing.assert_array_equal(found, wanted)
         assert solution.intercept_interval == pytest.approx(fresh.intercept_interval)
     assert early.support.support_vectors.size > late.support.support_vectors.size
+
+
+@pytest.mark.parametrize("solver", ["native", "CLARABEL"])
+def test_a_solution_keeps_no_more_than_it_will_show(solver):
+    data = overlapping(600)
+    solution = kq.SoftMarginSVM(C=1.0, kernel=kq.RBF(gamma=1.0)).dual(*data).solve(solver=solver)
+    if solver != "native":  # its K was formed as a whole
+        assert not solution._later
+    assert solution.support.elbow.size
+    assert solution.intercept_interval[0] <= solution.intercept <= solution.intercept_interval[1]
+    assert not solution._later

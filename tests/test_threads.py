@@ -10,7 +10,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy.linalg import lapack  # noqa: F401  # its BLAS is one of those that are held
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from kernelqp import threads
 from kernelqp.threads import MANY, OneThread, on_all_cores
@@ -28,6 +28,24 @@ if child == 0:
     os._exit(0 if svm.solve(X, y).value == value else 1)
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
+
+
+@pytest.fixture(autouse=True)
+def two_threads_of_blas():
+    """BLAS that has something to lose, whatever the machine and its environment say."""
+    most = max(blas_threads())
+    set_by_a_thread_of_its_own(2)
+    if set(blas_threads()) == {1}:
+        pytest.skip("this BLAS has one thread only")
+    yield
+    set_by_a_thread_of_its_own(most)
+
+
+def set_by_a_thread_of_its_own(number):
+    """Whoever sets the number of threads controls it as long as it lives."""
+    thread = threading.Thread(target=threadpool_limits, args=(number, "blas"))
+    thread.start()
+    thread.join()
 
 
 def blas_threads():
@@ -166,3 +184,92 @@ def test_a_product_in_tiles_is_the_product(two_cores):
     rows = rng.permutation(300)[:70]
     values = rng.normal(size=70)
     assert np.allclose(store.product(rows, values), values @ store.block[rows], rtol=1e-13)
+
+
+LATE = """
+import threading, atexit
+import numpy as np, kernelqp as kq
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(1200, 3)), rng.integers(0, 2, 1200)
+
+def solve():
+    print(kq.SoftMarginSVM(C=10.0, kernel="rbf").solve(X, y).status.name, flush=True)
+
+atexit.register(solve)
+threading.Thread(target=solve).start()
+"""
+
+
+def test_a_solve_after_the_main_thread_has_ended_does_without_helpers():
+    run = subprocess.run(
+        [sys.executable, "-c", LATE], timeout=120, check=True, capture_output=True, text=True
+    )
+    assert run.stdout.split() == ["CERTIFIED", "CERTIFIED"]
+
+
+class Broken:
+    """Helpers of which the second cannot be had."""
+
+    def __init__(self, error):
+        self._error, self._real = error, threads.ThreadPoolExecutor(1)
+
+    def submit(self, work):
+        if self._error is None:
+            self._error = KeyboardInterrupt
+            return self._real.submit(work)
+        raise self._error
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, None])
+def test_an_interrupt_while_helpers_are_called_leaves_none_at_work(monkeypatch, error):
+    monkeypatch.setattr(threads, "_cores", lambda: 3)
+    helpers = Broken(error)
+    monkeypatch.setattr(threads, "_helpers", lambda: helpers)
+    filled, before = Counter(), blas_threads()
+
+    def fill(tile):
+        time.sleep(0.005)
+        filled.update([tile])
+
+    with pytest.raises(KeyboardInterrupt):
+        on_all_cores(fill, range(200))
+    done = filled.total()
+    time.sleep(0.05)
+    assert filled.total() == done < 200
+    assert blas_threads() == before
+
+
+def test_where_no_helper_can_be_had_the_caller_does_all(monkeypatch):
+    monkeypatch.setattr(threads, "_cores", lambda: 3)
+    helpers = Broken(RuntimeError)
+    monkeypatch.setattr(threads, "_helpers", lambda: helpers)
+    filled = Counter()
+    on_all_cores(lambda tile: filled.update([tile]), range(20))
+    assert filled == Counter(range(20))
+
+
+def test_an_interrupt_on_the_way_in_leaves_the_door_as_it_was(monkeypatch):
+    one, before = OneThread(), blas_threads()
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threads, "_blas", interrupted)
+    with pytest.raises(KeyboardInterrupt), one:
+        pass
+    monkeypatch.undo()
+    with one:
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+def test_what_a_fork_finds_held_is_let_go_of():
+    before = blas_threads()
+    with threads.ONE_THREAD:
+        threads._begin_anew()  # as in the child of a fork
+        assert blas_threads() == before
+        with threads.ONE_THREAD:
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+    assert blas_threads() == before

@@ -106,8 +106,8 @@ class Method:
 def _length(X: Any) -> int:
     """Return the number of rows of something that has not been read yet; 0 if it does not say."""
     shape = getattr(X, "shape", None)
-    if isinstance(shape, tuple) and shape:
-        return int(shape[0])
+    if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
+        return shape[0]
     return len(X) if isinstance(X, list | tuple) else 0
 
 

@@ -88,7 +88,8 @@ def _kernel_qp(
         risk.gram, row, risk.offset.basis, risk.offset.price, watch
     )
     if qp is not None:
-        settled = settle_near(qp, beta, theta - qp.offset(beta, 0.0 * theta))
+        with ONE_THREAD:
+            settled = settle_near(qp, beta, theta - qp.offset(beta, 0.0 * theta))
         if settled is not None:
             return settled[0], None, qp.offset(*settled), "interior point, active set"
     function = None if weights is None else risk.function(weights=weights)
