@@ -19,7 +19,7 @@ import numpy as np
 from cvxpy import settings
 from scipy.optimize import brentq
 
-from kernelqp.ball import certify_in_ball, completed
+from kernelqp.ball import certify_in_ball, completed, repair_in_ball
 from kernelqp.certificate import Candidate
 from kernelqp.errors import ParameterError, SolverFailed, Status
 from kernelqp.formulation import Point
@@ -124,8 +124,13 @@ def _built(
 
 
 def _raw(page: Page, candidate: Candidate, ball: BallRisk) -> Written:
-    """Return the values and multipliers of a centred candidate, unrepaired."""
-    return page.fill(ball, _point(page, ball, *completed(ball.centred, candidate)))
+    """Return the values and multipliers of a centred candidate, unrepaired but for f's length.
+
+    A search for the length ends a little off, and a point outside the ball is none.
+    """
+    dual, function, theta = completed(ball.centred, candidate)
+    function, theta = repair_in_ball(ball.centred, function, theta)
+    return page.fill(ball, _point(page, ball, dual, function, theta))
 
 
 def _point(page: Page, ball: BallRisk, dual: Function, function: Function, theta: Vector) -> Point:

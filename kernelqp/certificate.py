@@ -122,8 +122,10 @@ class Certificate:
 
     def __str__(self) -> str:
         word = "certified" if self.certified else "not certified"
+        lost = not self.certified and self.rounding > abs(self.gap)
+        known = f", both known to {self.rounding:.1e} only" if lost else ""
         return (
-            f"{word}: {self.dual_value:.10g} <= optimum <= {self.primal_value:.10g}, "
+            f"{word}: {self.dual_value:.10g} <= optimum <= {self.primal_value:.10g}{known}, "
             f"relative gap {self.relative_gap:.1e} (tol {self.tol:.0e}), "
             f"largest term {self.blame}"
         )

@@ -354,8 +354,8 @@ def _check_two_classes(classes: NDArray[Any], n: int) -> None:
     if classes.dtype.kind == "f" and (classes % 1 != 0).any():
         raise DataError(message + "it looks continuous, so use a regression method")
     raise DataError(
-        message + "one machine tells two classes apart; for more wrap the estimator in "
-        "sklearn.multiclass.OneVsRestClassifier"
+        message + "one machine tells two classes apart: for more solve one "
+        "problem for every class, that class against the rest"
     )
 
 

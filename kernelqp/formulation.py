@@ -195,6 +195,8 @@ class Formulation:
     ) -> Solution | Infeasible:
         """Solve in dimensionless units, write the raw answer to this page, repair and certify.
 
+        One thread at a time: another that asks this page waits; pages of their own do not.
+
         Parameters
         ----------
         solver : str
@@ -224,13 +226,15 @@ class Formulation:
         """
         from kernelqp.solve import solve_formulation  # knows solvers, this file does not
 
-        return solve_formulation(self, solver=solver, tol=tol, **options)
+        with self._statement.lock:
+            return solve_formulation(self, solver=solver, tol=tol, **options)
 
     def solution(self, tol: float = 1e-6) -> Solution:
         """Certify the values that the variables have now, whoever put them there."""
         from kernelqp.solve import certify_current
 
-        return certify_current(self, tol=tol)
+        with self._statement.lock:
+            return certify_current(self, tol=tol)
 
     def adopt(self, verdict: Verdict, status: Status, solver: str, seconds: float) -> Solution:
         """Return what an algorithm of its own reached, and write it to this page.

@@ -144,8 +144,8 @@ class Solution:
         return self._formulation, self._point, self._parameters
 
     def _show(self, name: str) -> Any:
-        if name not in self._shown and name in self._later:  # computed when somebody looks
-            self._shown[name] = self._later[name]()
+        if (find := self._later.get(name)) is not None:  # computed when somebody looks
+            self._shown.setdefault(name, find())
             self._later.pop(name, None)  # and with it what it was computed from
         if name in self._shown:
             return self._shown[name]

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 WRITTEN = {Status.CERTIFIED: cp.OPTIMAL, Status.LIMIT: cp.USER_LIMIT}  # cvxpy's words on the page
 OTHER = {"primal": "dual", "dual": "primal"}
+REACH = 1e-8  # relative gap from which one that is all rounding counts as the best there is
 HARD = 1e6  # κ from which data are first tried as if they could be separated
 
 
@@ -74,7 +75,7 @@ def _solved(
     native_run = NativeRun(own.time_limit, None if near is None else near / relative.unit)
     runs = Runs(formulation, risk, relative, tol, options, native_run, solver == "auto")
     for attempt in attempts(relative.risk, formulation.side, solvers, tol, options):
-        if runs.certified_after(attempt) or runs.halted:
+        if runs.certified_after(attempt) or runs.halted or runs.exhausted:
             break
         if risk.loss.hard and attempt.first:
             proof = separation_proof(risk.centred)
@@ -207,6 +208,15 @@ class Runs:
         if answer is not None and gaps[-1] == min(gaps):
             self.best = answer
         return self.best is not None and self.best.verdict.certificate.certified
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether what is left of the gap is rounding: a smaller tol is out of reach."""
+        if self.best is None:
+            return False
+        certificate = self.best.verdict.certificate
+        left = abs(certificate.gap) <= certificate.rounding
+        return left and certificate.relative_gap <= REACH
 
     def answer(self, attempt: Attempt) -> Answer | None:
         """Solve the twin, compiled once a side and kind of solver, and judge what it gives."""

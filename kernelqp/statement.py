@@ -7,6 +7,7 @@ that a solver that needs no cvxpy builds nothing of it; from then on the cvxpy o
 from __future__ import annotations
 
 import math
+import threading
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,6 +24,22 @@ if TYPE_CHECKING:
 Thing = TypeVar("Thing")
 
 
+class PageLock:
+    """Lets one thread at a time work on a page; a copy of the page has a lock of its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+    def __reduce__(self) -> tuple[type[PageLock], tuple[()]]:
+        return PageLock, ()
+
+
 class Statement:
     """How a program is stated, and the program from when it is first asked for.
 
@@ -36,6 +53,7 @@ class Statement:
 
     def __init__(self, state: Callable[..., Program], parameters: Mapping[str, float]) -> None:
         self._state, self._given = state, dict(parameters)
+        self.lock = PageLock()
         self._program: Program | None = None
         self._unwritten: tuple[Callable[[], Written], str] | None = None
 
@@ -50,17 +68,25 @@ class Statement:
     def program(self) -> Program:
         """The program, with everything that was written to it."""
         if self._program is None:
-            program = self._state(
-                **{
-                    name: cp.Parameter(nonneg=True, value=value, name=name)
-                    for name, value in self._given.items()
-                }
-            )
-            if self._unwritten is not None:
-                fill, status = self._unwritten
-                write(program, fill(), status)
-            self._program, self._unwritten = program, None  # at once, lest a Ctrl-C part them
+            with self.lock:
+                self._build()
+        assert self._program is not None  # built just now, if not before
         return self._program
+
+    def _build(self) -> None:
+        """State the program, and write to it what waits, unless another thread has done so."""
+        if self._program is not None:
+            return
+        program = self._state(
+            **{
+                name: cp.Parameter(nonneg=True, value=value, name=name)
+                for name, value in self._given.items()
+            }
+        )
+        if self._unwritten is not None:
+            fill, status = self._unwritten
+            write(program, fill(), status)
+        self._program, self._unwritten = program, None  # at once, lest a Ctrl-C part them
 
     @property
     def built(self) -> bool:
@@ -75,10 +101,11 @@ class Statement:
 
     def write(self, fill: Callable[[], Written], status: str) -> None:
         """Write what ``fill`` returns to the program: now, or when it is built."""
-        if self._program is None:
-            self._unwritten = (fill, status)
-        else:
-            write(self._program, fill(), status)
+        with self.lock:
+            if self._program is None:
+                self._unwritten = (fill, status)
+            else:
+                write(self._program, fill(), status)
 
 
 def write(program: Program, written: Written, status: str) -> None:

@@ -292,3 +292,17 @@ def test_labels_are_classified_in_a_ball_too():
     solution = kq.ConstrainedRidge(radius=0.5).solve(X, labels)
     assert solution.classes.tolist() == ["high", "low"]
     assert set(solution.predict(X)) == {"high", "low"}
+
+
+@pytest.mark.parametrize("solver", ["native", "CLARABEL", "auto"])
+def test_the_page_in_coefficients_holds_a_point_of_the_ball(solver):
+    """Near the edge a slack of rounding in the objective is one of 1e-3 in the length of f."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] ** 2 + rng.normal(size=60)
+    method = kq.ConstrainedRidge(radius=0.5, kernel=kq.RBF(gamma=1.0))
+    page = method.primal(X, y, form="coefficients")
+    solution = page.solve(solver=solver)
+    assert page.constraints["norm"].violation() <= 1e-9
+    assert page.problem.value == pytest.approx(solution.value, rel=1e-9)
+    assert kq.check_kkt(page).holds

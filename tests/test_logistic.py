@@ -341,7 +341,7 @@ def test_C_out_of_range_is_refused(C):
 def test_classes_and_forms_are_checked():
     with pytest.raises(kq.InputError, match="two classes; got 1"):
         method().solve(X, np.ones(len(Y)))
-    with pytest.raises(kq.InputError, match="OneVsRestClassifier"):
+    with pytest.raises(kq.InputError, match="one problem for every class"):
         method().solve(X, np.arange(len(Y)) % 3)
     with pytest.raises(kq.InputError, match="'dual' is no primal"):
         method().primal(X, Y, form="dual")

@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import sys
+import threading
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -117,8 +118,7 @@ def run(problem: cp.Problem, solver: str, tolerance: float, options: dict[str, A
     settings = dict.fromkeys(known.tolerances, tolerance) | known.limits | options
     started = time.perf_counter()
     try:
-        with warnings.catch_warnings(), silent():
-            warnings.simplefilter("ignore")  # cvxpy's "may be inaccurate": the status says so
+        with SILENCE:
             problem.solve(solver=solver, **settings)
     except (cp.error.SolverError, cp.error.DCPError) as error:
         if _ended_without_answer(error):
@@ -143,6 +143,36 @@ def _complaint(solver: str, options: dict[str, Any], error: BaseException) -> st
 def _ended_without_answer(error: Exception) -> bool:
     """Whether cvxpy reports a run that failed, and not a problem the solver cannot take."""
     return "failed" in str(error) and "Try another solver" in str(error)
+
+
+class Silence:
+    """Sends standard output and warnings nowhere while any thread is inside: both are one for all.
+
+    cvxpy's warnings say "may be inaccurate", and so does the status.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside = threading.Lock(), 0
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                with contextlib.ExitStack() as stack:
+                    stack.enter_context(silent())
+                    stack.enter_context(warnings.catch_warnings())
+                    warnings.simplefilter("ignore")
+                    self._stack = stack.pop_all()
+            self._inside += 1
+
+    def __exit__(self, *raised: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._stack.close()
+
+
+SILENCE = Silence()
 
 
 @contextlib.contextmanager

@@ -292,12 +292,13 @@ class Thin:
 
     def solver(self, diagonal: Vector) -> Solver:
         """Factorise X'G⁻¹X + diag(1, 0)."""
-        inner = weighted_gram(self.design, 1.0 / diagonal)
+        weights = 1.0 / diagonal
+        inner = weighted_gram(self.design, weights)
         inner[np.diag_indices(self.rank)] += 1.0
         cholesky = scipy.linalg.cho_factor(inner, overwrite_a=True, check_finite=False)
 
         def solve(pushed: Vector, residual: Vector) -> tuple[Vector, Vector]:
-            right = self.design.T @ (pushed / diagonal) + residual
+            right = self.design.T @ (weights * pushed) + residual
             du = scipy.linalg.cho_solve(cholesky, right, check_finite=False)
             return (pushed - self.design @ du) / diagonal, du
 
