@@ -20,6 +20,7 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from kernelqp.repair import EPS, imbalance, lower_bound, repair_dual
+from kernelqp.scales import rounding_of_bounds
 from kernelqp.support import gradient, inside_box
 
 if TYPE_CHECKING:
@@ -55,9 +56,8 @@ def elbow_solve(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[F
         dual = risk.function(np.clip(beta, row.lower, row.upper))
         feasible = repair_dual(risk, dual, theta)
         reached = lower_bound(risk, feasible)
-        if reached >= value - 1e-12 * abs(
-            value
-        ):  # a tie in D is decided by P, which is first order
+        tie = max(1e-12 * abs(value), rounding_of_bounds(risk, feasible))
+        if reached >= value - tie:  # a tie in D is decided by P, which is first order
             best, value = (feasible, theta), max(reached, value)
         if curved and reached <= value * (1.0 + 4.0 * EPS):
             break

@@ -216,5 +216,7 @@ def test_a_solution_keeps_no_more_than_it_will_show(solver):
     solution = kq.SoftMarginSVM(C=1.0, kernel=kq.RBF(gamma=1.0)).dual(*data).solve(solver=solver)
     if solver != "native":  # its K was formed as a whole
         assert not solution._later
-    assert solution.intercept_interval[0] <= solution.intercept <= solution.intercept_interval[1]
+    low, high = solution.intercept_interval
+    assert low <= solution.intercept <= high
+    assert solution.support.support_vectors.size
     assert not solution._later

@@ -224,8 +224,10 @@ class State:
             (self.w, np.where(self.bounded, -dx, 0.0)),
             (self.v, dv),
         )
-        with np.errstate(all="ignore"):  # a step from 0 to below ends there; 0/0 is no step
-            return 1.0 / max(float(np.fmax.reduce(-d / a, initial=BACK)) for a, d in pairs)
+        with np.errstate(all="ignore"):  # of those that do not fall, which do not count
+            return min(
+                float(np.min(np.where(d < 0, -a / d, np.inf), initial=1.0 / BACK)) for a, d in pairs
+            )
 
 
 class Newton:
