@@ -107,7 +107,7 @@ def _cores() -> int:
 
 @lru_cache(maxsize=1)
 def _helpers() -> ThreadPoolExecutor:
-    """Return threads that stay: one that has to be started costs as much as a tile."""
+    """Return threads that stay: to start one takes time."""
     return ThreadPoolExecutor(max(1, _cores() - 1), thread_name_prefix="kernelqp")
 
 

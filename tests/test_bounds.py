@@ -68,3 +68,17 @@ def test_the_repair_of_an_unbalanced_beta_is_its_length():
     solution = page.solution()
     assert not solution.certificate.certified
     assert solution.certificate.repair > 1.0
+
+
+def test_a_risk_keeps_the_targets_that_it_was_given():
+    rng = np.random.default_rng(0)
+    y, c, gram = rng.normal(size=40), np.ones(40), kq.Gram.from_factor(rng.normal(size=(40, 2)))
+    own = kq.RegularizedRisk(gram, y, c, kq.losses.EpsilonInsensitive(0.1))
+    value = own.solve().value
+    y *= 3.0
+    c *= 2.0
+    again = own.solve()
+    assert again.value == value
+    assert again.certificate.certified
+    for array in (own.targets, own.costs, own.offset.basis, own.offset.price):
+        assert not array.flags.writeable

@@ -1,4 +1,5 @@
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -354,3 +355,15 @@ def test_a_method_repairs_a_kernel_when_asked(repair):
 def test_an_unknown_repair_is_refused():
     with pytest.raises(ParameterError, match="repair must be 'clip' or 'shift'; got 'flip'"):
         kq.Repaired("sigmoid", "flip")
+
+
+@pytest.mark.parametrize("first", [1e8, 1e10])
+def test_figures_do_not_hang_on_which_row_comes_first(first):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    X[0] = first
+    centred = Gram.from_factor(X).centred().factor
+    for i, j in ((1, 2), (7, 250)):
+        exact = Fraction(X[i, 0]) - Fraction(X[j, 0])
+        error = abs(Fraction(centred[i, 0]) - Fraction(centred[j, 0]) - exact)
+        assert float(error) <= 4 * np.finfo(float).eps * first / len(X)

@@ -106,7 +106,7 @@ def _settle(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> i
 def _pairs(qp: KernelQP, at: Position, ends: Ends, stop: float, most: int) -> int:
     """Move pairs of the rows of one column; return the number of steps.
 
-    What :class:`Ends` does for a row is written out: calls would be a fifth of a step.
+    What :class:`Ends` does for a row is written out, for there are many steps of a few rows each.
     """
     G, beta, n = at.slope, at.beta, qp.n
     up, down, buffer = ends.up, ends.down, np.empty(n)
