@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from kernelqp.blame import complementarity_by_row
 from kernelqp.certificate import (
     Candidate,
     Certificate,
     Verdict,
-    complementarity_by_row,
     dual_from_primal,
 )
 from kernelqp.elbow import elbow_solve

@@ -8,12 +8,14 @@ K'. The matrix itself is formed where it is asked for.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelqp.exact_sums import sum_of_rows
 from kernelqp.gram import Gram, centred_dense
 
 if TYPE_CHECKING:
@@ -59,6 +61,12 @@ class CentredGram(Gram):
         raw, total = self.base.matvec(beta), float(beta.sum())
         return np.asarray(raw - raw.mean() + (self.means.mean() - self.means) * total)
 
+    def exact_matvec(self, beta: Vector) -> Vector | None:
+        """H K H beta of the entries of K as they are, rounded about once."""
+        raw, lost = sum_of_rows(self.base.dense_matrix(), beta)
+        moved = (self.means.mean() - self.means) * math.fsum(beta)
+        return np.asarray((raw - raw.mean()) + (lost - lost.mean()) + moved)
+
     def inner(self, a: Vector, b: Vector) -> float:
         """Inner product a' H K H b."""
         return float(a @ self.matvec(b))
@@ -103,8 +111,23 @@ class CentredGram(Gram):
         return self._formed.thin_factor()
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class FormedGram(Gram):
+    """H K H as a matrix: its entries are known to the rounding of K, its exact products better."""
+
+    products: Any = field(default=None)
+
+    def exact_matvec(self, beta: Vector) -> Vector | None:
+        """H K H beta of the entries of K as they are, rounded about once."""
+        return np.asarray(self.products.exact_matvec(beta))
+
+
 def centred_gram(base: Gram) -> Gram:
     """Return the dense ``base`` about the mean of its rows, in products where they keep figures."""
     found = CentredGram.of_dense(base)
-    keeps = found.mean_diagonal >= KEEPS * float(base.diagonal.max(initial=0.0))
-    return found if keeps else found._formed
+    if found.mean_diagonal >= KEEPS * float(base.diagonal.max(initial=0.0)):
+        return found
+    K = found.dense_matrix()
+    return FormedGram(
+        K, None, base.psd_by_construction, base.repair, base.repair_size, products=found
+    )

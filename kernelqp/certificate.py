@@ -3,12 +3,9 @@
     candidate (β from multipliers, f from variables, θ)  →  feasible points  →  D <= optimum <= P
 
 The certificate never evaluates a cvxpy expression and never reads a solver's status: a wrong model
-or a wrong solver cannot certify itself. The blame is taken before any repair, in four terms:
-
-    stationarity      1/2 ‖f − f_β‖²
-    complementarity   Σ c_i FY_i,  FY the Fenchel-Young residual at β moved onto its domain
-    domain            Σ dist(β_i, its domain) max(1, |1 − z_i|)
-    balance           Σ |B'β − d| max(1, |θ|)
+or a wrong solver cannot certify itself. The blame is taken before any repair, in four terms: see
+``kernelqp.blame``. Where rounding is all that is left to prove, P and D are taken again from
+products in twice the figures.
 
 Source: Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.1; Rifkin & Lippert (2007).
 """
@@ -21,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelqp.blame import blame
 from kernelqp.elbow import elbow_solve
 from kernelqp.errors import InputError
 from kernelqp.repair import (
@@ -33,7 +31,6 @@ from kernelqp.repair import (
     midway,
     repair_dual,
     repair_primal,
-    unit_of_predictions,
 )
 from kernelqp.scales import (
     gap_scale,
@@ -88,7 +85,8 @@ class Certificate:
     repair : float
         How far the reported side was moved: ‖f_repaired − f‖.
     rounding : float
-        What is known of P − D: neither is evaluated more exactly in double precision.
+        What evaluating P − D may have lost; less where products in twice the figures were needed,
+        and K is stored. Its entries are taken as they are.
     certified : bool
         relative_gap <= tol, and gap >= −rounding: below that K is not PSD, or figures are lost.
     """
@@ -164,8 +162,8 @@ def certify_candidate(
     terms, lower = blame(risk, dual0, function0, theta0), lower_bound(risk, dual0)
     scale = gap_scale(risk, lower)
     if math.isfinite(lower) and _at_ends_exactly(risk, dual0.coefficients):
-        for point in _nearly_as_it_came(risk, side, dual0, function0, theta0, lower):
-            noise = _rounding(risk, point)
+        for found in _nearly_as_it_came(risk, side, dual0, function0, theta0, lower):
+            point, noise = _known(risk, found, tol, scale)
             nothing = max(EXACT * max(abs(point.dual), scale), noise)
             if abs(point.primal - point.dual) <= nothing:  # there is nothing to repair
                 moved = _distance(risk, function0, point.function)
@@ -177,8 +175,36 @@ def certify_candidate(
         if side == "primal":
             solved = _written_like(risk, function0, dual)
             point = _better(point, _report(risk, side, dual, solved, theta))
-    moved = _distance(risk, function0, point.function)
-    return _judged(point, terms, moved, tol, scale, _rounding(risk, point))
+    point, noise = _known(risk, point, tol, scale)
+    return _judged(point, terms, _distance(risk, function0, point.function), tol, scale, noise)
+
+
+def _known(risk: RegularizedRisk, point: _Point, tol: float, scale: float) -> tuple[_Point, float]:
+    """Return a point and what P − D is known to; where that is why it fails, by exact products.
+
+    Not for a hard margin, which has to be met by the f that is shown.
+    """
+    noise, gap = _rounding(risk, point), abs(point.primal - point.dual)
+    passes = relative_gap(point.primal, point.dual, scale, noise) <= tol
+    lost = gap <= noise or relative_gap(point.primal, point.dual, scale) <= tol
+    if passes or not lost or risk.loss.hard:
+        return point, noise
+    dual = risk.function(point.at.coefficients, exactly=True)
+    if not dual.exact:
+        return point, noise
+    function = dual if point.function is point.at else _exact(risk, point.function)
+    theta = offset_at(risk, function, point.theta)
+    primal, lower = risk.primal_value(function, theta), lower_bound(risk, dual)
+    exact = _Point(dual, function, theta, primal, lower)
+    known = _rounding(risk, exact)
+    return (exact, known) if abs(primal - lower) + known < gap + noise else (point, noise)
+
+
+def _exact(risk: RegularizedRisk, function: Function) -> Function:
+    """Return f with exact values where it is written in a β of this kernel."""
+    if function.beta is None or function.by_values:
+        return function
+    return risk.function(function.beta, exactly=True)
 
 
 def _nearly_as_it_came(
@@ -287,27 +313,6 @@ def dual_from_primal(risk: RegularizedRisk, function: Function, theta: Vector) -
     return np.asarray(np.clip(-risk.costs * 0.5 * (steepest + flattest), low, high))
 
 
-def blame(
-    risk: RegularizedRisk, dual: Function, function: Function, theta: Vector
-) -> tuple[float, Vector, float, float]:
-    """Return stationarity, complementarity by row, domain and balance, before any repair."""
-    low, high = domain_of(risk)
-    beta = dual.coefficients
-    inside = np.clip(beta, low, high)
-    p = risk.predictions(function, theta)
-    unit = unit_of_predictions(risk)
-    miss = np.abs(p if risk.homogeneous else risk.targets - p)  # |1 − z| for targets ±1
-    domain = float(np.abs(beta - inside) @ np.maximum(unit, miss))
-    off = np.abs(imbalance(risk, beta))
-    balance = float(off @ np.maximum(unit, np.abs(theta)))
-    return (
-        0.5 * risk.distance2(function, dual),
-        complementarity_by_row(risk, inside, p),
-        domain,
-        balance,
-    )
-
-
 def offset_at(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:
     """Return the best θ for f as it stands; for a hard margin, midway between the classes."""
     if not risk.loss.hard:
@@ -357,16 +362,6 @@ def _written_like(risk: RegularizedRisk, function: Function, dual: Function) -> 
     if function.weights is None or dual.beta is None:
         return dual
     return risk.function(weights=risk.gram.weights(dual.beta))
-
-
-def complementarity_by_row(risk: RegularizedRisk, beta: Vector, p: Vector) -> Vector:
-    """Return c_i FY_i; a violated hard margin costs the typical multiplier per unit of margin."""
-    if risk.loss.hard:
-        z, size = risk.targets * p, np.abs(beta)
-        return np.asarray(size * np.abs(z - 1) + size.mean() * np.maximum(1 - z, 0))
-    low, high = risk.loss.domain(risk.targets)
-    g = np.clip(-beta / risk.costs, low, high)
-    return np.asarray(risk.costs * risk.loss.residual(risk.targets, p, g))
 
 
 def _distance(risk: RegularizedRisk, a: Function, b: Function) -> float:

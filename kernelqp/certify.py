@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelqp.attainment import separating_direction
+from kernelqp.blame import complementarity_by_row
 from kernelqp.bound_search import Search, attempts
-from kernelqp.certificate import complementarity_by_row, complete
+from kernelqp.certificate import complete
 from kernelqp.columns import largest
 from kernelqp.progress import Progress
 from kernelqp.repair import lower_bound

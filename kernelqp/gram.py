@@ -19,6 +19,7 @@ from kernelqp.arrays import EPS, precision_of
 from kernelqp.columns import dense, row_norms2, side_by_side
 from kernelqp.data import read_features
 from kernelqp.errors import KernelError, ParameterError
+from kernelqp.exact_sums import sum_of_rows
 from kernelqp.kernel_matrix import BLOCK, absolute_row_sums, check_finite, symmetric_matrix
 from kernelqp.kernels import Kernel
 from kernelqp.repaired import Repaired, is_precomputed
@@ -186,6 +187,10 @@ class Gram:
     def matvec(self, beta: Vector) -> Vector:
         """K beta, shape (n,) or (n, k) like beta."""
         return self._array @ (beta if self.factor is None else self.factor.T @ beta)
+
+    def exact_matvec(self, beta: Vector) -> Vector | None:
+        """K beta of the entries of K as they are, rounded once; None where none are stored."""
+        return None if self.K is None else np.add(*sum_of_rows(self.K, beta))
 
     def inner(self, a: Vector, b: Vector) -> float:
         """Inner product a' K b."""

@@ -12,6 +12,7 @@ where FY is the loss's Fenchel-Young residual: weak duality, and the size of the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -111,6 +112,7 @@ class Function:
     ``values`` are f(x_i), shape (n,); ``norm2`` is ‖f‖². ``beta`` (n,) or ``weights`` (r,) say
     how f is written; both None for an f known by its values alone. ``by_values`` marks an f whose
     β belongs to another kernel (the one before centring): its values and norm are what holds.
+    ``exact`` marks values and a norm that are those of β to their last figure.
     """
 
     values: Vector
@@ -118,6 +120,7 @@ class Function:
     beta: Vector | None = None
     weights: Vector | None = None
     by_values: bool = False
+    exact: bool = False
 
     @property
     def coefficients(self) -> Vector:
@@ -289,8 +292,14 @@ class RegularizedRisk(TwoSided):
         """The θ of the constant that :attr:`centred` moves f by; a sparse factor stays as it is."""
         return None if self.gram.is_sparse else self.offset.free_constant
 
-    def function(self, beta: Vector | None = None, weights: Vector | None = None) -> Function:
-        """Return f = Σ β_j k(x_j, ·), or f = w'φ for explicit features."""
+    def function(
+        self, beta: Vector | None = None, weights: Vector | None = None, *, exactly: bool = False
+    ) -> Function:
+        """Return f = Σ β_j k(x_j, ·), or f = w'φ for explicit features.
+
+        ``exactly`` asks for values that are rounded once: those of a K that is stored, and is PSD
+        to the last figure at this β.
+        """
         if weights is not None:
             factor = self.gram.factor
             if factor is None:
@@ -300,6 +309,9 @@ class RegularizedRisk(TwoSided):
             return Function(factor @ weights, float(weights @ weights), None, weights)
         if beta is None:
             raise ParameterError("a function needs beta or weights; got neither")
+        values = self.gram.exact_matvec(beta) if exactly else None
+        if values is not None and np.isfinite(beta @ values) and beta @ values >= 0.0:
+            return Function(values, max(math.fsum(beta * values), 0.0), beta, exact=True)
         values = self.gram.matvec(beta)
         return Function(values, max(float(beta @ values), 0.0), beta, None)
 
@@ -330,7 +342,7 @@ class RegularizedRisk(TwoSided):
         constant = self.centring
         if constant is None:
             return function, theta
-        moved = self.function(beta=function.beta, weights=function.weights)
+        moved = self.function(function.beta, function.weights, exactly=function.exact)
         origin = float(moved.values.mean() - function.values.mean())
         return moved, theta + (self.middle - origin) * constant
 

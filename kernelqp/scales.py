@@ -60,13 +60,17 @@ def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
     """Return the rounding of D, eps (√n q + 4 Σ |terms|) with q the size of the sums in β'K β.
 
     q is (Σ |β_i| √K_ii)² for a dense K and Σ |β_i| √K_ii ‖f‖ for a factor; errors of a sum of n
-    terms grow as √n (Higham & Mary 2019, SIAM J. Sci. Comput. 41, A2815).
+    terms grow as √n (Higham & Mary 2019, SIAM J. Sci. Comput. 41, A2815). Of an exact f it is
+    Σ |β_i f(x_i)|, without √n.
     """
     beta = dual.coefficients
     size = float(np.abs(beta) @ np.sqrt(np.maximum(risk.gram.diagonal, 0.0)))
     quadratic = size * (size if risk.gram.factor is None else math.sqrt(dual.norm2))
+    quadratic *= math.sqrt(risk.n)
+    if dual.exact:
+        quadratic = float(np.abs(beta) @ np.abs(dual.values))
     terms = np.abs(risk.gain(beta))
-    return EPS * float(math.sqrt(risk.n) * quadratic + 4.0 * terms[np.isfinite(terms)].sum())
+    return EPS * float(quadratic + 4.0 * terms[np.isfinite(terms)].sum())
 
 
 def rounding_of_primal(
@@ -82,7 +86,20 @@ def rounding_of_primal(
     if theta.size > 1:
         cancelled = float(np.abs(beta) @ (np.abs(risk.offset.basis) @ np.abs(theta)))
     size = 0.5 * function.norm2 + priced + abs(lost) + cancelled
+    if function.exact:
+        size += float(np.abs(beta) @ np.abs(function.values)) + _worth_of_an_ulp(
+            risk, function, theta
+        )
     return 4.0 * EPS * float(size) if math.isfinite(size) else 0.0
+
+
+def _worth_of_an_ulp(risk: RegularizedRisk, function: Function, theta: Vector) -> float:
+    """Return Σ c_i |p_i| |ℓ'|, the steeper slope beside p_i: what eps of a prediction may cost."""
+    p = risk.predictions(function, theta)
+    size = np.abs(function.values) + np.abs(risk.offset.basis) @ np.abs(theta)
+    low = np.abs(risk.loss.slopes(risk.targets, p - EPS * size)[0])
+    high = np.abs(risk.loss.slopes(risk.targets, p + EPS * size)[1])
+    return float(risk.costs @ (size * np.maximum(low, high)))
 
 
 def null_value(risk: RegularizedRisk) -> float:

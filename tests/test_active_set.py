@@ -22,7 +22,7 @@ from kernelqp.solvers.native import native
 from kernelqp.solvers.smo import descend
 from tests.random_risks import PRICES, known_to, random_risk
 
-MILD = (1e-4, 0.1, 1.0, 10.0, 100.0)
+MILD = PRICES[:6]  # up to 100; beyond, the last figure of a β may be worth more than 1e-9
 
 
 def dense_risk(loss, n=60, C=1.0, offset="free", gamma=0.3, seed=0):
@@ -61,7 +61,15 @@ def test_it_ends_at_the_optimum(loss, offset, C):
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_random_problems_are_certified_to_1e_9_or_to_rounding(seed):
+def test_random_problems_are_certified_to_1e_9(seed):
+    risk, name = random_risk(seed, prices=MILD)
+    c = risk.solve(solver="native", tol=1e-9).certificate
+    assert c.relative_gap <= 1e-9, f"{name}: {c}"
+    assert c.certified, f"{name}: {c}"
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_at_any_price_they_are_certified_to_1e_9_or_to_rounding(seed):
     risk, name = random_risk(seed, prices=PRICES[:-1])
     s = risk.solve(solver="native", tol=1e-9)
     c = s.certificate
@@ -86,9 +94,12 @@ def test_thousands_of_random_problems(block):
         s = risk.solve(solver="native", tol=1e-9)
         c = s.certificate
         assert c.certified or abs(c.gap) <= known_to(risk, s.beta, c), f"{name}: {c}"
+        risk, name = random_risk(seed, prices=MILD)
+        c = risk.solve(solver="native", tol=1e-9).certificate
+        assert c.certified, f"{name}: {c}"
 
 
-@pytest.mark.parametrize("seed", range(0, 200, 5))
+@pytest.mark.parametrize("seed", range(300))
 def test_random_problems_agree_with_clarabel(seed):
     risk, name = random_risk(seed, prices=MILD)
     ours, theirs = risk.solve(solver="native"), risk.solve(solver="CLARABEL")

@@ -47,6 +47,8 @@ MUST_NOT_KNOW = {
     "own_point.py": ("cvxpy", *SOLVERS, *METHODS),
     "scales.py": ("cvxpy", *SOLVERS, *METHODS),
     "kernel_matrix.py": ("kernelqp.data", "kernelqp.losses", "cvxpy"),
+    "exact_sums.py": ("kernelqp", "cvxpy"),
+    "blame.py": ("cvxpy", *SOLVERS, *METHODS),
     "certificate.py": ("cvxpy", *SOLVERS, *METHODS),
     "support.py": ("cvxpy", *SOLVERS),
     "kkt": ("kernelqp.methods", "kernelqp.losses", "kernelqp.risk"),

@@ -54,7 +54,9 @@ def active_set(qp: KernelQP, near: Vector | None = None) -> tuple[Vector, Vector
     at = qp.at(start)
     size = _violation(qp, at)
     at = at if near is None else qp.at(balanced(qp, near))
-    if size == 0.0 or not np.isfinite(size):
+    if size == 0.0:  # nothing to gain: the targets are all 0, say
+        return settle_sets(qp, qp.at(start))
+    if not np.isfinite(size):
         return None
     stop = ROUGH * size * (KINKED if qp.row.eps.any() else 1.0)
     for _ in range(STARTS):
