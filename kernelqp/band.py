@@ -38,7 +38,7 @@ def band_duals(
 ) -> Iterator[tuple[Function, Function, Vector]]:
     """Yield a feasible dual point and (f, θ) from wider and wider bands; none without boxes."""
     row = risk.row
-    if row is None or not (np.isfinite(row.lower) | np.isfinite(row.upper) | (row.eps > 0)).all():
+    if row is None or not row.ends:
         return
     p = risk.predictions(function, theta)
     whole = is_cheap(risk)

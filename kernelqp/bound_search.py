@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from kernelqp.band import band_duals, is_cheap
 from kernelqp.elbow import elbow_solve
 from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
-from kernelqp.repair import best_offset, lower_bound, repair_dual, repair_primal
+from kernelqp.repair import best_offset, feasible, lower_bound, repair_dual, repair_primal
 from kernelqp.scales import gap_scale, relative_gap, target_unit
+from kernelqp.solvers.active_set import CLOSE, active_set, settle_sets
+from kernelqp.solvers.kernel_qp import KernelQP
+from kernelqp.threads import ONE_THREAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +97,11 @@ def attempts(
         for steps in (1, STEPS):  # one is enough for a model that is nearly there
             better = newton_primal(risk, *better, steps)
             yield slope_dual(risk, *better), *better
+    qp = None if primal_only else _qp_of_sets(risk)
+    if qp is not None:
+        whole = feasible(risk, start.coefficients)
+        yield start if whole else repair_dual(risk, start, theta), None, theta
+        yield from _by_sets(risk, qp, start.coefficients)
     dual = repair_dual(risk, start, theta)
     yield dual, None if primal_only else dual, theta
     if not (primal_only and is_cheap(risk)):
@@ -101,6 +109,24 @@ def attempts(
     for found, reached, offset in band_duals(risk, function, theta, target_unit(risk)):
         yield found, reached, offset
         yield _settled(risk, found, offset)
+
+
+def _qp_of_sets(risk: RegularizedRisk) -> KernelQP | None:
+    """Return the kernel QP of a kernel without features, whose rows have ends to settle at."""
+    whole = risk.gram.factor is None and risk.row is not None and risk.row.ends
+    return KernelQP.of(risk) if whole else None
+
+
+def _by_sets(risk: RegularizedRisk, qp: KernelQP, near: Vector) -> Iterator[Attempt]:
+    """Yield the optimum that sets near those of β settle at, if they do.
+
+    Where K does not fit nobody starts again from the beginning: that may take longer than the fit.
+    """
+    with ONE_THREAD:
+        settled = active_set(qp, near) if qp.kernel.fits else settle_sets(qp, qp.at(near), CLOSE)
+    if settled is not None:
+        found = risk.function(settled[0])
+        yield found, found, qp.offset(*settled)
 
 
 def _settled(risk: RegularizedRisk, dual: Function, theta: Vector) -> Attempt:

@@ -10,6 +10,7 @@ import kernelqp as kq
 from kernelqp import losses
 from kernelqp.solvers import smo
 from kernelqp.solvers.active_set import (
+    CLOSE,
     active_set,
     balanced,
     feasible_start,
@@ -191,6 +192,21 @@ def test_sets_that_cycle_are_given_up_and_the_answer_is_still_exact(monkeypatch)
     beta, _, theta, who = native(risk)
     assert who == "interior point, active set"
     assert abs(gap(risk, beta, theta)) <= 1e-11 * abs(risk.dual_value(beta))
+
+
+@pytest.mark.parametrize("offset", ["free", "none"])
+@pytest.mark.parametrize("loss", [losses.Hinge(), losses.EpsilonInsensitive(0.1)], ids=repr)
+def test_a_start_whose_sets_are_wrong_is_given_up_after_one_round(loss, offset):
+    """Its sets would lead to the optimum, but through systems of nearly all rows."""
+    risk = dense_risk(loss, n=600, offset=offset)
+    qp = KernelQP.of(risk)
+    far = np.where(risk.targets > 0, qp.row.upper, qp.row.lower)
+    assert settle_sets(qp, qp.at(far), CLOSE) is None
+    beta, _ = active_set(qp, far)
+    np.testing.assert_allclose(beta, native(risk)[0], atol=1e-8)
+    inside = (beta > qp.row.lower) & (beta < qp.row.upper) & (beta != 0)
+    again = settle_sets(qp, qp.at(beta + 1e-4 * inside), CLOSE)
+    np.testing.assert_allclose(again[0], beta, atol=1e-8)
 
 
 def test_an_interior_answer_settles_at_once():

@@ -78,6 +78,11 @@ class Row:
         gain = times(beta, self.q - self.ridge * beta / 2) - self.eps * np.abs(beta)
         return np.where((self.lower <= beta) & (beta <= self.upper), gain, -np.inf)
 
+    @property
+    def ends(self) -> bool:
+        """Whether every row has an end of its box or a kink: else there are no sets to settle."""
+        return bool((np.isfinite(self.lower) | np.isfinite(self.upper) | (self.eps > 0)).all())
+
     def take(self, rows: Indices) -> "Row":
         """Return a selection of the rows."""
         return Row(*(getattr(self, field.name)[rows] for field in fields(self)))

@@ -33,9 +33,10 @@ ROUGH = 0.025  # of the first violation: where the rough start ends
 KINKED = 0.1  # of that where rows may stop at 0 as well: they turn for longer
 FINER = 0.1  # of that: where it ends after the sets did not settle
 STARTS = 4
+CLOSE = 0.75  # of the free rows of a start, if many: where more change it has the wrong sets
 ROUNDS = 25
 PATIENCE = 4  # rounds without fewer changes
-FEW = 500  # rows that may change one at a time
+FEW = 500  # rows that may change one at a time, and whose system costs nothing
 REFINED = 6
 DRIFTED = 1e-15  # of the sums in a slope: what steps may leave of rounding in it
 SOLVED = 1e-12  # of the size of a slope: what a solved system leaves
@@ -47,17 +48,17 @@ def active_set(qp: KernelQP, near: Vector | None = None) -> tuple[Vector, Vector
 
     ``near`` is a β in the box, not balanced, whose sets are tried first.
     """
-    found = None if near is None else settle_sets(qp, qp.at(near))
+    found = None if near is None else settle_sets(qp, qp.at(near), CLOSE)
     start = feasible_start(qp)
     if found is not None or start is None:
         return found
     at = qp.at(start)
     size = _violation(qp, at)
-    at = at if near is None else qp.at(balanced(qp, near))
     if size == 0.0:  # nothing to gain: the targets are all 0, say
-        return settle_sets(qp, qp.at(start))
+        return settle_sets(qp, at)
     if not np.isfinite(size):
         return None
+    at = at if near is None else qp.at(balanced(qp, near))
     stop = ROUGH * size * (KINKED if qp.row.eps.any() else 1.0)
     for _ in range(STARTS):
         descend(qp, at, stop, 20 * qp.n + 1000)
@@ -179,8 +180,13 @@ def _violation(qp: KernelQP, at: Position) -> float:
     return float(np.abs(slope).max(initial=0.0))
 
 
-def settle_sets(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
-    """Change sets until none changes; None where that takes too long."""
+def settle_sets(
+    qp: KernelQP, at: Position, close: float | None = None
+) -> tuple[Vector, Vector] | None:
+    """Change sets until none changes; None where that takes too long.
+
+    ``close`` is the share of the free rows that may change at first.
+    """
     row, beta = qp.row, at.beta
     piece = np.where(beta > 0, 1.0, np.where(beta < 0, -1.0, 0.0))
     free = (beta > row.lower) & (beta < row.upper) & ((row.eps == 0) | (beta != 0))
@@ -203,8 +209,9 @@ def settle_sets(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
                 return beta, theta
             exactly = True
         waited = 0 if changes < fewest else waited + 1
-        if waited > PATIENCE:
+        if waited > PATIENCE or (close is not None and changes > close * max(free.sum(), FEW)):
             return None
+        close = None
         fewest = min(fewest, changes)
         _fix(qp, at, np.flatnonzero(out), piece)
         piece[enter] = sides[enter]

@@ -28,10 +28,7 @@ def takes(risk: RegularizedRisk) -> bool:
     """Whether one of our own solvers takes the loss."""
     if isinstance(risk.loss, HalfSquared) or _bends_boundedly(risk.loss):
         return True
-    row = risk.row
-    return row is not None and bool(
-        (np.isfinite(row.lower) | np.isfinite(row.upper) | (row.eps > 0)).all()
-    )
+    return risk.row is not None and risk.row.ends
 
 
 def native(

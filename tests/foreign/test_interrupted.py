@@ -15,7 +15,7 @@ Y = two_classes(X)
 
 
 def interrupting(calls):
-    """Return an elbow solve that is interrupted."""
+    """Return a solver that is interrupted."""
 
     def solve(*args):
         calls.append(args)
@@ -26,7 +26,7 @@ def interrupting(calls):
 
 def test_the_bound_so_far_is_returned(monkeypatch):
     calls = []
-    monkeypatch.setattr("kernelqp.bound_search.elbow_solve", interrupting(calls))
+    monkeypatch.setattr("kernelqp.bound_search.active_set", interrupting(calls))
     model = fit(SVC(C=100, max_iter=3), X, Y)
     found = kq.certify(model, X, Y)
     assert len(calls) == 1
@@ -36,7 +36,7 @@ def test_the_bound_so_far_is_returned(monkeypatch):
 
 def test_the_problems_still_to_come_get_their_first_bound(monkeypatch):
     calls = []
-    monkeypatch.setattr("kernelqp.bound_search.elbow_solve", interrupting(calls))
+    monkeypatch.setattr("kernelqp.bound_search.active_set", interrupting(calls))
     X3, y3 = load_iris(return_X_y=True)
     found = kq.certify(fit(SVC(C=100, max_iter=3), X3, y3), X3, y3)
     assert len(calls) == 1
@@ -61,6 +61,6 @@ def test_problems_that_were_judged_are_not_lost(monkeypatch):
 
 
 def test_without_any_bound_the_interrupt_goes_on(monkeypatch):
-    monkeypatch.setattr("kernelqp.bound_search.repair_dual", interrupting([]))
+    monkeypatch.setattr("kernelqp.bound_search.feasible", interrupting([]))
     with pytest.raises(KeyboardInterrupt):
         kq.certify(fit(SVC(), X, Y), X, Y)
