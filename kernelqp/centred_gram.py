@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelqp.exact_sums import sum_of_rows
+from kernelqp.exact_sums import about_mean, sum_of_rows
 from kernelqp.gram import Gram, centred_dense
 
 if TYPE_CHECKING:
@@ -62,14 +62,24 @@ class CentredGram(Gram):
         return np.asarray(raw - raw.mean() + (self.means.mean() - self.means) * total)
 
     def exact_matvec(self, beta: Vector) -> Vector | None:
-        """H K H beta of the entries of K as they are, rounded about once."""
-        raw, lost = sum_of_rows(self.base.dense_matrix(), beta)
-        moved = (self.means.mean() - self.means) * math.fsum(beta)
-        return np.asarray((raw - raw.mean()) + (lost - lost.mean()) + moved)
+        """H K H beta of the entries of K as they are, rounded about once if beta sums to 0."""
+        found = about_mean(*sum_of_rows(self.base.dense_matrix(), beta))
+        total = math.fsum(beta)
+        return found - (total / self.n) * self._exact_sums if total else found
+
+    @cached_property
+    def _exact_sums(self) -> Vector:
+        """The sums of the rows of K about their mean."""
+        return about_mean(*sum_of_rows(self.base.dense_matrix(), np.ones(self.n)))
 
     def inner(self, a: Vector, b: Vector) -> float:
         """Inner product a' H K H b."""
         return float(a @ self.matvec(b))
+
+    @property
+    def raw_diagonal(self) -> Vector:
+        """K_ii before centring, which is what sums are rounded by."""
+        return np.asarray(self.base.diagonal)
 
     @cached_property
     def diagonal(self) -> Vector:
@@ -117,8 +127,13 @@ class FormedGram(Gram):
 
     products: Any = field(default=None)
 
+    @property
+    def raw_diagonal(self) -> Vector:
+        """K_ii before centring, which is what entries are rounded by."""
+        return np.asarray(self.products.raw_diagonal)
+
     def exact_matvec(self, beta: Vector) -> Vector | None:
-        """H K H beta of the entries of K as they are, rounded about once."""
+        """H K H beta of the entries of K as they are, rounded about once if beta sums to 0."""
         return np.asarray(self.products.exact_matvec(beta))
 
 

@@ -85,8 +85,8 @@ class Certificate:
     repair : float
         How far the reported side was moved: ‖f_repaired − f‖.
     rounding : float
-        What evaluating P − D may have lost; less where products in twice the figures were needed,
-        and K is stored. Its entries are taken as they are.
+        What evaluating P − D may have lost, as sums of n terms lose it on the average; less where
+        products in twice the figures were needed, and K is stored. Its entries are taken as given.
     certified : bool
         relative_gap <= tol, and gap >= −rounding: below that K is not PSD, or figures are lost.
     """
@@ -161,13 +161,17 @@ def certify_candidate(
     dual0, function0, theta0 = complete(risk, candidate)
     terms, lower = blame(risk, dual0, function0, theta0), lower_bound(risk, dual0)
     scale = gap_scale(risk, lower)
+    first = None
     if math.isfinite(lower) and _at_ends_exactly(risk, dual0.coefficients):
-        for found in _nearly_as_it_came(risk, side, dual0, function0, theta0, lower):
-            point, noise = _known(risk, found, tol, scale)
-            nothing = max(EXACT * max(abs(point.dual), scale), noise)
-            if abs(point.primal - point.dual) <= nothing:  # there is nothing to repair
-                moved = _distance(risk, function0, point.function)
-                return _judged(point, terms, moved, tol, scale, noise)
+        for point in _nearly_as_it_came(risk, side, dual0, function0, theta0, lower):
+            if _is_nothing(point.primal, point.dual, scale, _rounding(risk, point)):
+                first = _judged(risk, point, terms, function0, tol, scale)
+                break
+    if first is not None:
+        known = first.certificate
+        rounding = _is_nothing(known.primal_value, known.dual_value, scale, known.rounding)
+        if known.certified or rounding:  # there is nothing to repair
+            return first
     point = _report(risk, side, repair_dual(risk, dual0, theta0), function0, theta0)
     if POLISHED < relative_gap(point.primal, point.dual, scale) <= near:
         dual, theta = elbow_solve(risk, point.at, point.theta)
@@ -175,36 +179,31 @@ def certify_candidate(
         if side == "primal":
             solved = _written_like(risk, function0, dual)
             point = _better(point, _report(risk, side, dual, solved, theta))
-    point, noise = _known(risk, point, tol, scale)
-    return _judged(point, terms, _distance(risk, function0, point.function), tol, scale, noise)
+    last = _judged(risk, point, terms, function0, tol, scale)
+    if first is None or last.certificate.relative_gap < first.certificate.relative_gap:
+        return last
+    return first
 
 
-def _known(risk: RegularizedRisk, point: _Point, tol: float, scale: float) -> tuple[_Point, float]:
-    """Return a point and what P − D is known to; where that is why it fails, by exact products.
+def _is_nothing(primal: float, dual: float, scale: float, noise: float) -> bool:
+    """Whether a gap is no more than what is left of settled sets, or rounding."""
+    return abs(primal - dual) <= max(EXACT * max(abs(dual), scale), noise)
+
+
+def _exact(risk: RegularizedRisk, point: _Point) -> _Point | None:
+    """Return the point with P and D of exact products; None where f or f_β has none.
 
     Not for a hard margin, which has to be met by the f that is shown.
     """
-    noise, gap = _rounding(risk, point), abs(point.primal - point.dual)
-    passes = relative_gap(point.primal, point.dual, scale, noise) <= tol
-    lost = gap <= noise or relative_gap(point.primal, point.dual, scale) <= tol
-    if passes or not lost or risk.loss.hard:
-        return point, noise
+    function = point.function
+    if risk.loss.hard or function.beta is None or function.by_values:
+        return None
     dual = risk.function(point.at.coefficients, exactly=True)
-    if not dual.exact:
-        return point, noise
-    function = dual if point.function is point.at else _exact(risk, point.function)
+    function = dual if function is point.at else risk.function(function.beta, exactly=True)
+    if not (dual.exact and function.exact):
+        return None
     theta = offset_at(risk, function, point.theta)
-    primal, lower = risk.primal_value(function, theta), lower_bound(risk, dual)
-    exact = _Point(dual, function, theta, primal, lower)
-    known = _rounding(risk, exact)
-    return (exact, known) if abs(primal - lower) + known < gap + noise else (point, noise)
-
-
-def _exact(risk: RegularizedRisk, function: Function) -> Function:
-    """Return f with exact values where it is written in a β of this kernel."""
-    if function.beta is None or function.by_values:
-        return function
-    return risk.function(function.beta, exactly=True)
+    return _Point(dual, function, theta, risk.primal_value(function, theta), risk.dual_value(dual))
 
 
 def _nearly_as_it_came(
@@ -239,20 +238,27 @@ def certify_as_it_stands(
     terms = blame(risk, dual if function.beta is None else function, function, theta)
     primal, lower = risk.primal_value(function, theta), lower_bound(risk, dual)
     point = _Point(dual, function, theta, primal, lower)
-    return _judged(point, terms, 0.0, tol, gap_scale(risk, lower), _rounding(risk, point))
+    return _judged(risk, point, terms, function, tol, gap_scale(risk, lower))
 
 
 def _judged(
+    risk: RegularizedRisk,
     point: _Point,
     terms: tuple[float, Vector, float, float],
-    repair: float,
+    given: Function,
     tol: float,
     scale: float,
-    noise: float,
 ) -> Verdict:
-    """Return the certificate of a point with its P and D, known to ``noise``."""
-    gap = point.primal - point.dual
+    """Return the certificate of a point with its P and D.
+
+    Where rounding is why they prove too little, they are taken again from exact products.
+    """
+    noise, gap = _rounding(risk, point), point.primal - point.dual
     relative = relative_gap(point.primal, point.dual, scale, noise)
+    lost = abs(gap) <= noise or relative_gap(point.primal, point.dual, scale) <= tol
+    if relative > tol and lost and (exact := _exact(risk, point)) is not None:
+        point, noise, gap = exact, _rounding(risk, exact), exact.primal - exact.dual
+        relative = relative_gap(point.primal, point.dual, scale, noise)
     certificate = Certificate(
         primal_value=point.primal,
         dual_value=point.dual,
@@ -263,7 +269,7 @@ def _judged(
         complementarity=terms[1],
         domain=terms[2],
         balance=terms[3],
-        repair=repair,
+        repair=_distance(risk, given, point.function),
         rounding=noise,
         certified=relative <= tol and gap >= -noise,
     )

@@ -9,6 +9,7 @@ Computing 26(6), 1955-1988.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,11 +30,27 @@ def sum_of_rows(rows: Matrix, x: Vector) -> tuple[Vector, Vector]:
     array([1.])
     """
     total, lost = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
-    for i in np.flatnonzero(x):
-        product, product_lost = _product(rows[i], x[i : i + 1])
-        total, sum_lost = _sum(total, product)
-        lost += sum_lost + product_lost
+    with np.errstate(over="ignore", invalid="ignore"):  # then it is not finite, which says so
+        for i in np.flatnonzero(x):
+            product, product_lost = _product(rows[i], x[i : i + 1])
+            total, sum_lost = _sum(total, product)
+            lost += sum_lost + product_lost
     return total, lost
+
+
+def about_mean(total: Vector, lost: Vector) -> Vector:
+    """Return what ``sum_of_rows`` gave about its mean, rounded once; NaN where it overflowed.
+
+    Examples
+    --------
+    >>> about_mean(np.array([1e16, 1e16]), np.array([0.5, -0.5]))
+    array([ 0.5, -0.5])
+    """
+    if not np.isfinite(total.sum() + lost.sum()):
+        return np.full_like(total, np.nan)
+    mean = math.fsum([*total, *lost]) / total.size
+    left = math.fsum([*total, *lost, *np.full(total.size, -mean)]) / total.size
+    return np.asarray((total - mean) + (lost - left))
 
 
 def _product(a: Vector, b: Vector) -> tuple[Vector, Vector]:

@@ -220,6 +220,11 @@ class Gram:
         return _read_only(row_norms2(self.factor))
 
     @property
+    def raw_diagonal(self) -> Vector:
+        """K_ii of the matrix that products are summed from."""
+        return self.diagonal
+
+    @property
     def mean_diagonal(self) -> float:
         """Mean of K_ii, the unit of the kernel."""
         return float(self.diagonal.mean())

@@ -112,7 +112,7 @@ class Function:
     ``values`` are f(x_i), shape (n,); ``norm2`` is ‖f‖². ``beta`` (n,) or ``weights`` (r,) say
     how f is written; both None for an f known by its values alone. ``by_values`` marks an f whose
     β belongs to another kernel (the one before centring): its values and norm are what holds.
-    ``exact`` marks values and a norm that are those of β to their last figure.
+    ``exact`` marks values of f_β to their last figure, and a norm to that of Σ |β_i f(x_i)|.
     """
 
     values: Vector

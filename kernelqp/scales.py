@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelqp.losses.base import times
 from kernelqp.repair import EPS, best_offset, unit_of_predictions
 from kernelqp.risk import Function
 
@@ -57,49 +58,75 @@ def relative_gap(primal: float, dual: float, scale: float, noise: float = 0.0) -
 
 
 def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
-    """Return the rounding of D, eps (√n q + 4 Σ |terms|) with q the size of the sums in β'K β.
+    """Return the rounding of D, eps (√n q + 4 Σ |β| (|q| + ε + ridge |β|/2)).
 
-    q is (Σ |β_i| √K_ii)² for a dense K and Σ |β_i| √K_ii ‖f‖ for a factor; errors of a sum of n
-    terms grow as √n (Higham & Mary 2019, SIAM J. Sci. Comput. 41, A2815). Of an exact f it is
-    Σ |β_i f(x_i)|, without √n.
+    q is the size of the sums in β'K β: (Σ |β_i| √K_ii)² for a dense K and Σ |β_i| √K_ii ‖f‖ for a
+    factor, K before centring; errors of a sum of n terms grow as √n (Higham & Mary 2019, SIAM J.
+    Sci. Comput. 41, A2815). Of an exact f it is Σ |β_i f(x_i)|, without √n.
     """
-    beta = dual.coefficients
-    size = float(np.abs(beta) @ np.sqrt(np.maximum(risk.gram.diagonal, 0.0)))
-    quadratic = size * (size if risk.gram.factor is None else math.sqrt(dual.norm2))
-    quadratic *= math.sqrt(risk.n)
+    beta = np.abs(dual.coefficients)
     if dual.exact:
-        quadratic = float(np.abs(beta) @ np.abs(dual.values))
-    terms = np.abs(risk.gain(beta))
-    return EPS * float(quadratic + 4.0 * terms[np.isfinite(terms)].sum())
+        quadratic = float(beta @ _known_by(risk, dual))
+    else:
+        size = float(beta @ np.sqrt(np.maximum(risk.gram.raw_diagonal, 0.0)))
+        quadratic = size * (size if risk.gram.factor is None else math.sqrt(dual.norm2))
+        quadratic *= math.sqrt(risk.n)
+    return EPS * float(quadratic + 4.0 * _size_of_gain(risk, dual.coefficients))
+
+
+def _size_of_gain(risk: RegularizedRisk, beta: Vector) -> float:
+    """Return Σ |β| (|q| + ε + ridge |β|/2), what −Σ c ℓ* is summed from; Σ c |ℓ*| of other losses.
+
+    Rows outside their domain are left out: there the gain is −inf.
+    """
+    terms, row = np.abs(risk.gain(beta)), risk.row
+    inside = np.isfinite(terms)
+    if row is not None:
+        size = np.abs(beta)
+        terms = times(size, np.abs(row.q) + row.eps + 0.5 * row.ridge * size)
+    return float(terms[inside].sum())
 
 
 def rounding_of_primal(
     risk: RegularizedRisk, primal: float, function: Function, theta: Vector, beta: Vector
 ) -> float:
-    """Return the rounding of the sum that P is, 4 eps (1/2 ‖f‖² + |d|'|θ| + Σ c ℓ + |β|'|B| |θ|).
+    """Return the rounding of the sum that P is, 4 eps (1/2 ‖f‖² + |d|'|θ| + Σ c ℓ + more).
 
-    The last is what offsets that cancel leave of rounding in predictions, at the loss's slopes β.
+    Predictions are taken as they are computed: with several offsets, more is |β|'|B| |θ|, what
+    those that cancel leave in predictions at the loss's slopes β. Of an exact f, whose products are
+    not in the rounding of D, it has Σ |β_i f(x_i)| and what the last figure of a prediction costs.
     """
     priced = np.abs(risk.offset.price) @ np.abs(theta)
     lost = primal - 0.5 * function.norm2 - risk.offset.price @ theta
-    cancelled = 0.0
+    size = 0.5 * function.norm2 + priced + abs(lost)
     if theta.size > 1:
-        cancelled = float(np.abs(beta) @ (np.abs(risk.offset.basis) @ np.abs(theta)))
-    size = 0.5 * function.norm2 + priced + abs(lost) + cancelled
+        size += float(np.abs(beta) @ (np.abs(risk.offset.basis) @ np.abs(theta)))
     if function.exact:
-        size += float(np.abs(beta) @ np.abs(function.values)) + _worth_of_an_ulp(
-            risk, function, theta
-        )
+        size += float(np.abs(beta) @ _known_by(risk, function))
+        size += 0.5 * _worth_of_an_ulp(risk, function, theta)
     return 4.0 * EPS * float(size) if math.isfinite(size) else 0.0
 
 
 def _worth_of_an_ulp(risk: RegularizedRisk, function: Function, theta: Vector) -> float:
-    """Return Σ c_i |p_i| |ℓ'|, the steeper slope beside p_i: what eps of a prediction may cost."""
+    """Return Σ c |ℓ'| s, s the size of p and y and ℓ' the steeper slope beside a prediction."""
+    if risk.loss.hard:
+        return 0.0
     p = risk.predictions(function, theta)
-    size = np.abs(function.values) + np.abs(risk.offset.basis) @ np.abs(theta)
+    size = np.abs(risk.targets) + np.abs(risk.offset.basis) @ np.abs(theta)
+    size += _known_by(risk, function)
     low = np.abs(risk.loss.slopes(risk.targets, p - EPS * size)[0])
     high = np.abs(risk.loss.slopes(risk.targets, p + EPS * size)[1])
     return float(risk.costs @ (size * np.maximum(low, high)))
+
+
+def _known_by(risk: RegularizedRisk, function: Function) -> Vector:
+    """Return |f(x_i)| + n eps √K_ii Σ |β_j| √K_jj: eps times that is what an exact f is known to.
+
+    The second is what sums in twice the figures lose, of terms that are so much larger than f.
+    """
+    root = np.sqrt(np.maximum(risk.gram.raw_diagonal, 0.0))
+    sums = root * float(np.abs(function.coefficients) @ root)
+    return np.asarray(np.abs(function.values) + EPS * risk.n * sums)
 
 
 def null_value(risk: RegularizedRisk) -> float:
