@@ -14,7 +14,7 @@ from kernelqp.block_gram import BlockGram
 from kernelqp.certificate import Candidate
 from kernelqp.data import read_features
 from kernelqp.errors import KernelError
-from kernelqp.foreign.reading import Reading, Rows, fitted, refuse
+from kernelqp.foreign.reading import Reading, Rows, UnreadableModel, fitted, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
 from kernelqp.kernels import (
@@ -27,11 +27,15 @@ from kernelqp.kernels import (
     Sigmoid,
 )
 from kernelqp.losses import EpsilonInsensitive, HalfSquared, Hinge
+from kernelqp.repair import domain_of
 from kernelqp.risk import Offset, RegularizedRisk
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Vector
     from kernelqp.kernels import Kernel
+
+
+OUTSIDE = 1e-5  # of its cost: how far a dual coefficient, maybe printed, is let out of its box
 
 
 def kernel_of(model: Any, gamma: float) -> Kernel:
@@ -96,7 +100,11 @@ def positions(model: Any, rows: Rows) -> Indices:
     unseen = model.kernel == "precomputed" or callable(model.kernel)  # they keep no support vectors
     inside = index.max(initial=-1) < len(rows.X)
     if not (inside and (unseen or np.array_equal(rows.X[index], np.asarray(known, float)))):
-        raise refuse(model, "its support vectors are not rows of X; pass the data of the fit")
+        raise refuse(
+            model,
+            "its support vectors are not rows of X where support_ says; pass the data of the fit, "
+            "rows in their order",
+        )
     return index
 
 
@@ -116,6 +124,19 @@ def sub_gram(gram: Gram, chosen: Indices, parts: int = 1) -> Gram:
     return Gram.dense(gram.submatrix(chosen), psd=True)
 
 
+def _check_box(name: str, risk: RegularizedRisk, beta: Vector, index: Indices) -> None:
+    """Refuse dual coefficients of other labels, weights or another C."""
+    low, high = domain_of(risk)
+    over = np.maximum(beta - high, low - beta) / risk.costs
+    i = int(np.argmax(over))
+    if over[i] > OUTSIDE:
+        raise UnreadableModel(
+            f"{name} cannot be certified: the dual coefficient of row {index[i]} is "
+            f"{beta[i]:.4g}, and its bounds are {low[i]:.4g} and {high[i]:.4g}; pass the labels "
+            f"and the sample_weight of the fit, and the model with the C of the fit"
+        )
+
+
 def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the problem
     name: str,
     objective: str,
@@ -129,10 +150,17 @@ def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the p
     scale: float = 1.0,
     remedies: tuple[str, ...] | None = None,
 ) -> Reading:
-    """Return the reading of f = Σ β_j k(x_j, ·) + b; b None is no intercept."""
+    """Return the reading of f = Σ β_j k(x_j, ·) + b; b None is no intercept.
+
+    Raises
+    ------
+    UnreadableModel
+        If a β_i is outside its box: no fit of these labels, at these costs, ends there.
+    """
     n = gram.n
     offset = Offset.none(n) if b is None else Offset.free(n)
     risk = RegularizedRisk(gram, targets, costs, loss, offset)
+    _check_box(name, risk, beta, index)
     function = risk.function(beta)
     theta = np.zeros(0) if b is None else np.array([b])
     moved, theta = risk.to_centred(function, theta)

@@ -22,7 +22,12 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """Return the problems that a fitted model claims to have solved; refuse an unknown type."""
     del X, y, sample_weight
     kind = type(model)
+    inside = ""
+    if hasattr(model, "best_estimator_"):
+        inside = "; certify its best_estimator_"
+    elif kind.__module__ == "sklearn.multiclass":
+        inside = "; certify each of its estimators_, on the rows and labels that it was fitted on"
     raise UnreadableModel(
-        f"{kind.__module__}.{kind.__name__} cannot be certified: no reader knows it. There are "
-        f"readers of {FAMILIES}"
+        f"{kind.__module__}.{kind.__name__} cannot be certified: no reader knows it{inside}. There "
+        f"are readers of {FAMILIES}"
     )

@@ -17,6 +17,7 @@ from sklearn.linear_model import (
     SGDRegressor,
 )
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
@@ -110,6 +111,16 @@ def test_an_unknown_estimator(model, y):
     name = type(model).__name__
     message = refused(fit(model, X, y), rf"{name} cannot be certified", y=y)
     assert "LinearSVC" in message.split("cannot be certified")[1]  # what can be
+
+
+def test_a_model_of_models_says_where_they_are():
+    searched = fit(GridSearchCV(SVC(), {"C": [1.0, 2.0]}, cv=2), X, TWO)
+    refused(searched, "certify its best_estimator_")
+    kq.certify(searched.best_estimator_, X, TWO)
+    many = fit(OneVsRestClassifier(SVC()), X, THREE)
+    refused(many, "certify each of its estimators_", y=THREE)
+    for one, label in zip(many.estimators_, many.classes_, strict=True):
+        kq.certify(one, X, (label == THREE).astype(int))
 
 
 @pytest.mark.parametrize(
@@ -226,6 +237,30 @@ def test_a_class_of_the_fit_that_is_missing(name):
 def test_labels_for_a_regressor(name):
     model, data, _ = fitted(name)
     refused(model, "y must hold real numbers", data, np.where(TWO, "a", "b"), kind=kq.InputError)
+
+
+@pytest.mark.parametrize("model", [SVC(C=2.0), SVR(C=2.0), SVC(C=2.0, kernel="linear")], ids=str)
+def test_weights_or_a_price_that_are_not_those_of_the_fit(model):
+    """Dual coefficients beyond their bounds are no answer to this problem, however rough."""
+    weights = np.linspace(0.2, 3.0, len(X))
+    y = REAL if isinstance(model, SVR) else TWO
+    fitted = fit(model, X, y, sample_weight=weights)
+    kq.certify(fitted, X, y, weights)
+    message = refused(fitted, "dual coefficient of row", y=y)
+    assert "sample_weight of the fit" in message
+    row = int(message.split("row ")[1].split(" ")[0])
+    assert weights[row] > 1.0
+    refused(fitted.set_params(C=0.1), "the C of the fit", y=y, s=weights)
+
+
+def test_labels_that_are_not_those_of_the_fit():
+    refused(fit(SVC(), X, TWO), "pass the labels", y=TWO.max() - TWO)
+    refused(fit(SVC(), X, THREE), "against .* pass the labels", y=(THREE + 1) % 3)
+
+
+def test_rows_in_another_order():
+    turned = np.arange(len(X))[::-1]
+    refused(fit(SVC(), X, TWO), "rows in their order", X=X[turned], y=TWO[turned])
 
 
 @pytest.mark.parametrize("name", ["svc", "svr", "kernel ridge"])
