@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from kernelqp.band import band_duals, is_cheap
-from kernelqp.elbow import elbow_solve
+from kernelqp.elbow import elbow_solve, solve_as_it_stands
 from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
 from kernelqp.repair import best_offset, feasible, lower_bound, repair_dual, repair_primal
 from kernelqp.scales import gap_scale, relative_gap, target_unit
@@ -86,9 +86,10 @@ def attempts(
 ) -> Iterator[Attempt]:
     """Yield a dual point and the (f, θ) that belongs to it, the cheap ones first.
 
-    The candidate's own; Newton's for a smooth loss; the linear system of the candidate's sets;
-    kernel QPs near kinks, and the linear system of what they find. A dual made from slopes has no
-    f of its own that is worth a look, and its sets are no start where the whole QP is cheap.
+    The candidate's own; Newton's for a smooth loss; the optimum that sets near those of a kernel
+    model settle at; the linear system of the candidate's sets; kernel QPs near kinks, and the
+    linear system of what they find. A dual made from slopes has no f of its own that is worth a
+    look, and one solve with its sets tells whether they are those of the optimum.
     """
     primal_only = function.weights is not None
     if primal_only and is_smooth(risk):
@@ -106,6 +107,9 @@ def attempts(
     yield dual, None if primal_only else dual, theta
     if not (primal_only and is_cheap(risk)):
         yield _settled(risk, dual, theta)
+    elif risk.row is not None and risk.row.ends:
+        found, offset = solve_as_it_stands(risk, risk.row, start, theta)
+        yield found, None, offset
     for found, reached, offset in band_duals(risk, function, theta, target_unit(risk)):
         yield found, reached, offset
         yield _settled(risk, found, offset)

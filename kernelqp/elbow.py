@@ -64,6 +64,22 @@ def elbow_solve(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[F
     return best
 
 
+def solve_as_it_stands(
+    risk: RegularizedRisk, row: Row, dual: Function, theta: Vector
+) -> tuple[Function, Vector]:
+    """Return (f_β, θ) of one solve whose elbow are the rows strictly inside their box, repaired.
+
+    For a β of slopes near kinks, which knows the sets and nothing of the values inside.
+    """
+    beta = dual.coefficients
+    free = (row.lower < beta) & (beta < row.upper) & ((row.eps == 0) | (beta != 0))
+    if free.sum() > largest(risk, row):
+        return dual, theta
+    beta, theta = solve_elbow_system(risk, row, dual, theta, free)
+    found = risk.function(np.clip(beta, row.lower, row.upper))
+    return repair_dual(risk, found, theta), theta
+
+
 def largest(risk: RegularizedRisk, row: Row) -> int:
     """Return the most rows of an elbow that is still solved.
 

@@ -4,7 +4,13 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_diabetes,
+    load_digits,
+    load_iris,
+    make_classification,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
@@ -34,6 +40,43 @@ def claimed(certificate):
 @pytest.fixture(scope="module")
 def large():
     return make_classification(n_samples=5000, n_features=30, random_state=0)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearSVC(loss="hinge", C=0.01, random_state=0),
+        LinearSVC(loss="hinge", C=1.0, random_state=0, max_iter=100_000),
+        LinearSVR(C=1.0, epsilon=1.0, random_state=0, tol=1e-8, max_iter=100_000),
+    ],
+    ids=str,
+)
+def test_a_converged_linear_model_is_bounded_by_one_linear_system(model, monkeypatch):
+    load = load_diabetes if isinstance(model, LinearSVR) else load_breast_cancer
+    X, y = load(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model.fit(X, y)
+    with monkeypatch.context() as patched:
+        patched.setattr("kernelqp.bound_search.band_duals", lambda *_: pytest.fail("solved"))
+        quick = kq.certify(model, X, y)
+    assert word(quick) == "Converged"
+    optimum = by_hand(model, X, y)[0].optimum()
+    assert quick.dual_value == pytest.approx(optimum, rel=1e-4)
+    assert quick.dual_value <= optimum * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.5])
+def test_a_kernel_model_is_bounded_by_the_sets_near_its_own(offset, monkeypatch):
+    """Neither the elbow solve nor the interior point method is asked, however early it stopped."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X) + offset
+    for options in ({}, {"max_iter": 30}, {"C": 100.0, "tol": 0.5}):
+        model = fit(SVC(**options), X, y)
+        with monkeypatch.context() as patched:
+            for name in ("band_duals", "elbow_solve"):
+                patched.setattr(f"kernelqp.bound_search.{name}", lambda *_: pytest.fail("asked"))
+            found = kq.certify(model, X, y, tol=1e-6)
+        assert 0.0 <= found.best_value - found.dual_value <= 1e-8 * found.best_value
 
 
 @pytest.mark.parametrize(
