@@ -97,7 +97,7 @@ def attempts(
         better = function, theta
         for steps in (1, STEPS):  # one is enough for a model that is nearly there
             better = newton_primal(risk, *better, steps)
-            yield slope_dual(risk, *better), *better
+            yield slope_dual(risk, *better), better[0] if steps > 1 else None, better[1]
     qp = None if primal_only else _qp_of_sets(risk)
     if qp is not None:
         whole = feasible(risk, start.coefficients)
