@@ -164,14 +164,15 @@ def certify_candidate(
     first = None
     if math.isfinite(lower) and _at_ends_exactly(risk, dual0.coefficients):
         for point in _nearly_as_it_came(risk, side, dual0, function0, theta0, lower):
-            if _is_nothing(point.primal, point.dual, scale, _rounding(risk, point)):
-                first = _judged(risk, point, terms, function0, tol, scale)
+            noise = _rounding(risk, point)
+            if _is_nothing(point.primal, point.dual, scale, noise):
+                first = _judged(risk, point, noise, terms, function0, tol, scale)
                 break
     if first is not None:
         known = first.certificate
-        rounding = _is_nothing(known.primal_value, known.dual_value, scale, known.rounding)
-        if known.certified or rounding:  # there is nothing to repair
-            return first
+        ends = known.primal_value, known.dual_value
+        if known.certified or _is_nothing(*ends, scale, known.rounding):
+            return first  # there is nothing to repair
     point = _report(risk, side, repair_dual(risk, dual0, theta0), function0, theta0)
     if POLISHED < relative_gap(point.primal, point.dual, scale) <= near:
         dual, theta = elbow_solve(risk, point.at, point.theta)
@@ -179,7 +180,7 @@ def certify_candidate(
         if side == "primal":
             solved = _written_like(risk, function0, dual)
             point = _better(point, _report(risk, side, dual, solved, theta))
-    last = _judged(risk, point, terms, function0, tol, scale)
+    last = _judged(risk, point, _rounding(risk, point), terms, function0, tol, scale)
     if first is None or last.certificate.relative_gap < first.certificate.relative_gap:
         return last
     return first
@@ -238,27 +239,30 @@ def certify_as_it_stands(
     terms = blame(risk, dual if function.beta is None else function, function, theta)
     primal, lower = risk.primal_value(function, theta), lower_bound(risk, dual)
     point = _Point(dual, function, theta, primal, lower)
-    return _judged(risk, point, terms, function, tol, gap_scale(risk, lower))
+    noise = _rounding(risk, point)
+    return _judged(risk, point, noise, terms, function, tol, gap_scale(risk, lower))
 
 
 def _judged(
     risk: RegularizedRisk,
     point: _Point,
+    noise: float,
     terms: tuple[float, Vector, float, float],
     given: Function,
     tol: float,
     scale: float,
 ) -> Verdict:
-    """Return the certificate of a point with its P and D.
+    """Return the certificate of a point with its P and D, known to ``noise``.
 
     Where rounding is why they prove too little, they are taken again from exact products.
     """
-    noise, gap = _rounding(risk, point), point.primal - point.dual
+    gap = point.primal - point.dual
     relative = relative_gap(point.primal, point.dual, scale, noise)
-    lost = abs(gap) <= noise or relative_gap(point.primal, point.dual, scale) <= tol
-    if relative > tol and lost and (exact := _exact(risk, point)) is not None:
-        point, noise, gap = exact, _rounding(risk, exact), exact.primal - exact.dual
-        relative = relative_gap(point.primal, point.dual, scale, noise)
+    if relative > tol:
+        lost = abs(gap) <= noise or relative_gap(point.primal, point.dual, scale) <= tol
+        if lost and (exact := _exact(risk, point)) is not None:
+            point, noise, gap = exact, _rounding(risk, exact), exact.primal - exact.dual
+            relative = relative_gap(point.primal, point.dual, scale, noise)
     certificate = Certificate(
         primal_value=point.primal,
         dual_value=point.dual,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernelqp.losses.base import times
 from kernelqp.repair import EPS, best_offset, unit_of_predictions
 from kernelqp.risk import Function
 
@@ -77,14 +76,13 @@ def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
 def _size_of_gain(risk: RegularizedRisk, beta: Vector) -> float:
     """Return Σ |β| (|q| + ε + ridge |β|/2), what −Σ c ℓ* is summed from; Σ c |ℓ*| of other losses.
 
-    Rows outside their domain are left out: there the gain is −inf.
+    Rows of these that are outside their domain are left out: there the gain is −inf.
     """
-    terms, row = np.abs(risk.gain(beta)), risk.row
-    inside = np.isfinite(terms)
+    row, size = risk.row, np.abs(beta)
     if row is not None:
-        size = np.abs(beta)
-        terms = times(size, np.abs(row.q) + row.eps + 0.5 * row.ridge * size)
-    return float(terms[inside].sum())
+        return float(size @ (np.abs(row.q) + row.eps + 0.5 * row.ridge * size))
+    terms = np.abs(risk.gain(beta))
+    return float(terms[np.isfinite(terms)].sum())
 
 
 def rounding_of_primal(
