@@ -77,7 +77,7 @@ class CentredGram(Gram):
         return float(a @ self.matvec(b))
 
     @property
-    def raw_diagonal(self) -> Vector:
+    def summed_diagonal(self) -> Vector:
         """K_ii before centring, which is what sums are rounded by."""
         return np.asarray(self.base.diagonal)
 
@@ -128,9 +128,9 @@ class FormedGram(Gram):
     products: Any = field(default=None)
 
     @property
-    def raw_diagonal(self) -> Vector:
+    def summed_diagonal(self) -> Vector:
         """K_ii before centring, which is what entries are rounded by."""
-        return np.asarray(self.products.raw_diagonal)
+        return np.asarray(self.products.summed_diagonal)
 
     def exact_matvec(self, beta: Vector) -> Vector | None:
         """H K H beta of the entries of K as they are, rounded about once if beta sums to 0."""

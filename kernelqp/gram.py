@@ -220,8 +220,8 @@ class Gram:
         return _read_only(row_norms2(self.factor))
 
     @property
-    def raw_diagonal(self) -> Vector:
-        """K_ii of the matrix that products are summed from."""
+    def summed_diagonal(self) -> Vector:
+        """K_ii of the stored matrix that products are summed from: it is what rounds them."""
         return self.diagonal
 
     @property

@@ -59,15 +59,15 @@ def relative_gap(primal: float, dual: float, scale: float, noise: float = 0.0) -
 def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
     """Return the rounding of D, eps (√n q + 4 Σ |β| (|q| + ε + ridge |β|/2)).
 
-    q is the size of the sums in β'K β: (Σ |β_i| √K_ii)² for a dense K and Σ |β_i| √K_ii ‖f‖ for a
-    factor, K before centring; errors of a sum of n terms grow as √n (Higham & Mary 2019, SIAM J.
-    Sci. Comput. 41, A2815). Of an exact f it is Σ |β_i f(x_i)|, without √n.
+    q is the size of the sums in β'K β: (Σ |β_i| √K_ii)² for a dense K, before centring where K is
+    stored, and Σ |β_i| √K_ii ‖f‖ for a factor; errors of a sum of n terms grow as √n (Higham & Mary
+    2019, SIAM J. Sci. Comput. 41, A2815). Of an exact f it is Σ |β_i f(x_i)|, without √n.
     """
     beta = np.abs(dual.coefficients)
     if dual.exact:
         quadratic = float(beta @ _known_by(risk, dual))
     else:
-        size = float(beta @ np.sqrt(np.maximum(risk.gram.raw_diagonal, 0.0)))
+        size = float(beta @ np.sqrt(np.maximum(risk.gram.summed_diagonal, 0.0)))
         quadratic = size * (size if risk.gram.factor is None else math.sqrt(dual.norm2))
         quadratic *= math.sqrt(risk.n)
     return EPS * float(quadratic + 4.0 * _size_of_gain(risk, dual.coefficients))
@@ -122,7 +122,7 @@ def _known_by(risk: RegularizedRisk, function: Function) -> Vector:
 
     The second is what sums in twice the figures lose, of terms that are so much larger than f.
     """
-    root = np.sqrt(np.maximum(risk.gram.raw_diagonal, 0.0))
+    root = np.sqrt(np.maximum(risk.gram.summed_diagonal, 0.0))
     sums = root * float(np.abs(function.coefficients) @ root)
     return np.asarray(np.abs(function.values) + EPS * risk.n * sums)
 
