@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
 from kernelqp.band import band_duals, is_cheap
 from kernelqp.elbow import elbow_solve, solve_as_it_stands
 from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
@@ -17,6 +19,7 @@ from kernelqp.repair import best_offset, feasible, lower_bound, repair_dual, rep
 from kernelqp.scales import gap_scale, relative_gap, target_unit
 from kernelqp.solvers.active_set import CLOSE, active_set, settle_sets
 from kernelqp.solvers.kernel_qp import KernelQP
+from kernelqp.solvers.watch import HaltedError, Watch
 from kernelqp.threads import ONE_THREAD
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     Attempt: TypeAlias = tuple[Function, Function | None, Vector]
 
 KNOWN = 1e-2  # of tol: the relative width at which the optimum counts as known
+LIMIT = 5.0  # seconds after which sets that have not settled are left to the other attempts
 CLEAR = 0.5  # of tol: the relative gap below which a model is converged without further work
 
 
@@ -102,7 +106,7 @@ def attempts(
     if qp is not None:
         whole = feasible(risk, start.coefficients)
         yield start if whole else repair_dual(risk, start, theta), None, theta
-        yield from _by_sets(risk, qp, start.coefficients)
+        yield from _by_sets(risk, qp, np.clip(start.coefficients, qp.row.lower, qp.row.upper))
     dual = repair_dual(risk, start, theta)
     yield dual, None if primal_only else dual, theta
     if not (primal_only and is_cheap(risk)):
@@ -118,16 +122,21 @@ def attempts(
 def _qp_of_sets(risk: RegularizedRisk) -> KernelQP | None:
     """Return the kernel QP of a kernel without features, whose rows have ends to settle at."""
     whole = risk.gram.factor is None and risk.row is not None and risk.row.ends
-    return KernelQP.of(risk) if whole else None
+    return KernelQP.of(risk, Watch(LIMIT)) if whole else None
 
 
 def _by_sets(risk: RegularizedRisk, qp: KernelQP, near: Vector) -> Iterator[Attempt]:
     """Yield the optimum that sets near those of β settle at, if they do.
 
-    Where K does not fit nobody starts again from the beginning: that may take longer than the fit.
+    From the beginning they are looked for once, and where K does not fit not at all; sets of a
+    singular kernel may go on without an end, which ``LIMIT`` is.
     """
-    with ONE_THREAD:
-        settled = active_set(qp, near) if qp.kernel.fits else settle_sets(qp, qp.at(near), CLOSE)
+    fits = qp.kernel.fits
+    try:
+        with ONE_THREAD:
+            settled = active_set(qp, near, 1) if fits else settle_sets(qp, qp.at(near), CLOSE)
+    except HaltedError:
+        return
     if settled is not None:
         found = risk.function(settled[0])
         yield found, found, qp.offset(*settled)

@@ -194,7 +194,7 @@ def test_sets_that_cycle_are_given_up_and_the_answer_is_still_exact(monkeypatch)
 @pytest.mark.parametrize("offset", ["free", "none"])
 @pytest.mark.parametrize("loss", [losses.Hinge(), losses.EpsilonInsensitive(0.1)], ids=repr)
 def test_a_start_whose_sets_are_wrong_is_given_up_after_one_round(loss, offset):
-    """Its sets would lead to the optimum, but through systems of nearly all rows."""
+    """Neither sets that settle nor sets that do not are worth systems of nearly all rows."""
     risk = dense_risk(loss, n=600, offset=offset)
     qp = KernelQP.of(risk)
     far = np.where(risk.targets > 0, qp.row.upper, qp.row.lower)

@@ -129,7 +129,7 @@ def _check_box(name: str, risk: RegularizedRisk, beta: Vector, index: Indices) -
     low, high = domain_of(risk)
     over = np.maximum(beta - high, low - beta) / risk.costs
     i = int(np.argmax(over))
-    if over[i] > OUTSIDE:
+    if not over[i] <= OUTSIDE:
         raise UnreadableModel(
             f"{name} cannot be certified: the dual coefficient of row {index[i]} is "
             f"{beta[i]:.4g}, and its bounds are {low[i]:.4g} and {high[i]:.4g}; pass the labels "

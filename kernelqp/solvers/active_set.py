@@ -43,10 +43,13 @@ SOLVED = 1e-12  # of the size of a slope: what a solved system leaves
 ROUNDING = 1e-12  # of the size of a slope: what a fixed row may violate
 
 
-def active_set(qp: KernelQP, near: Vector | None = None) -> tuple[Vector, Vector] | None:
+def active_set(
+    qp: KernelQP, near: Vector | None = None, starts: int = STARTS
+) -> tuple[Vector, Vector] | None:
     """Return (β, θ) at which no row changes; None where the sets never settle.
 
-    ``near`` is a β in the box, not balanced, whose sets are tried first.
+    ``near`` is a β in the box, not balanced, whose sets are tried first; ``starts`` says how often
+    a rough start is made finer.
     """
     found = None if near is None else settle_sets(qp, qp.at(near), CLOSE)
     start = feasible_start(qp)
@@ -60,7 +63,7 @@ def active_set(qp: KernelQP, near: Vector | None = None) -> tuple[Vector, Vector
         return None
     at = at if near is None else qp.at(balanced(qp, near))
     stop = ROUGH * size * (KINKED if qp.row.eps.any() else 1.0)
-    for _ in range(STARTS):
+    for _ in range(starts):
         descend(qp, at, stop, 20 * qp.n + 1000)
         found = settle_sets(qp, at.copy())
         if found is not None:

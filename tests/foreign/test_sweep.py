@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
-from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
 
 import kernelqp as kq
 from tests.foreign.fits import fit
@@ -102,3 +102,32 @@ def test_a_random_fit(seed):
     if excess > TOL + MARGIN:
         assert kind != "Converged", f"not converged, {excess:.2e}"
     assert kind != "Not proved", f"true excess {excess:.2e}, gap {certificate.relative_gap:.2e}"
+
+
+def test_dual_coefficients_an_ulp_over_their_bound_lose_no_bound():
+    """C times two weights, multiplied in another order than LIBSVM does."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(200, 3))
+        y, w = (X[:, 0] + rng.normal(size=200) > 0.4).astype(int), rng.uniform(0.1, 3.0, 200)
+        model = SVC(C=0.7, class_weight="balanced", tol=0.3).fit(X, y, sample_weight=w)
+        c = kq.certify(model, X, y, w, tol=1e-6)
+        assert c.best_value - c.dual_value <= 1e-8 * c.best_value
+    X = np.random.default_rng(0).normal(size=(600, 10))
+    c = kq.certify(fit(OneClassSVM(nu=0.1, max_iter=50), X, None), X)
+    assert c.best_value - c.dual_value <= 1e-5 * abs(c.best_value)
+
+
+def test_rounding_alone_does_not_leave_a_model_unproved():
+    K, y = np.full((6, 6), 5e12), np.array([0, 1] * 3)
+    assert kq.certify(SVC(kernel="precomputed").fit(K, y), K, y).verdict.startswith("Converged")
+
+
+def test_sets_that_do_not_settle_in_time_leave_the_other_attempts(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    y = (X[:, 0] > 0.1 * X[:, 1]).astype(int)
+    model = SVC(C=10.0, tol=0.3).fit(X, y)
+    by_sets = kq.certify(model, X, y, tol=1e-6)
+    monkeypatch.setattr("kernelqp.bound_search.LIMIT", 0.0)
+    without = kq.certify(model, X, y, tol=1e-6)
+    assert without.dual_value == pytest.approx(by_sets.dual_value, rel=1e-5)
