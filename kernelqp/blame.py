@@ -1,9 +1,11 @@
 """Where a gap comes from, before any repair: P − D is a sum of terms that are 0 at the optimum.
 
-stationarity      1/2 ‖f − f_β‖²
-complementarity   Σ c_i FY_i,  FY the Fenchel-Young residual at β moved onto its domain
-domain            Σ dist(β_i, its domain) max(1, |1 − z_i|)
-balance           Σ |B'β − d| max(1, |θ|)
+    stationarity      1/2 ‖f − f_β‖²
+    complementarity   Σ c_i FY_i,  FY the Fenchel-Young residual at β moved onto its domain
+    domain            Σ dist(β_i, its domain) max(1, |1 − z_i|)
+    balance           Σ |B'β − d| max(1, |θ|)
+
+Source: Rifkin & Lippert (2007), Value regularization and Fenchel duality, JMLR 8, 441-479.
 """
 
 from __future__ import annotations

@@ -107,8 +107,6 @@ def rounding_of_primal(
 
 def _worth_of_an_ulp(risk: RegularizedRisk, function: Function, theta: Vector) -> float:
     """Return Σ c |ℓ'| s, s the size of p and y and ℓ' the steeper slope beside a prediction."""
-    if risk.loss.hard:
-        return 0.0
     p = risk.predictions(function, theta)
     size = np.abs(risk.targets) + np.abs(risk.offset.basis) @ np.abs(theta)
     size += _known_by(risk, function)
