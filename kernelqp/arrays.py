@@ -19,6 +19,14 @@ def precision_of(raw: object) -> float:
     return max(EPS, float(np.finfo(dtype).eps)) if dtype.kind == "f" else EPS
 
 
+def length_of(X: Any) -> int:
+    """Return the number of rows of something that has not been read yet; 0 if it does not say."""
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
+        return shape[0]
+    return len(X) if isinstance(X, list | tuple) else 0
+
+
 def freeze(*arrays: Any) -> None:
     """Make arrays read-only; a sparse matrix has no such mark."""
     for array in arrays:

@@ -39,6 +39,7 @@ class Kept:
     memory: int
     store: RowStore | None = None
     whole: Matrix | None = None
+    rows_of: RowsOf | None = None
     products: Products = field(default_factory=Products)
 
 
@@ -86,7 +87,7 @@ class BlockGram(Gram):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy needs; the rows of K are computed again there."""
-        state = {k: v for k, v in self.__dict__.items() if k not in {"_rows_of", "_centred_matrix"}}
+        state = {k: v for k, v in self.__dict__.items() if k != "_centred_matrix"}
         return state | {"kept": Kept(self.memory)}
 
     @property
@@ -109,9 +110,16 @@ class BlockGram(Gram):
         assert self.kernel is not None  # set by ``on``
         return self.kernel
 
-    @cached_property
+    @property
     def _rows_of(self) -> RowsOf:
-        return RowsOf(self._kernel, self._rows)
+        if self.kept.rows_of is None:
+            self.kept.rows_of = RowsOf(self._kernel, self._rows)
+        return self.kept.rows_of
+
+    @property
+    def spread(self) -> Indices:
+        """The rows whose mean is the origin after centring."""
+        return np.linspace(0, self.n - 1, min(ORIGIN, self.n)).astype(np.intp)
 
     # --- rows before centring ------------------------------------------------------------------
 
@@ -293,7 +301,7 @@ class BlockGram(Gram):
         K.setflags(write=False)
         if self.fits:
             self.kept.whole, self.kept.store = K, RowStore.whole(K)
-            self.__dict__.pop("_rows_of", None)  # it has done its work
+            self.kept.rows_of = None  # it has done its work
         return K
 
     def of_rows(self, rows: Indices, memory: int) -> BlockGram:
@@ -322,8 +330,7 @@ class BlockGram(Gram):
 
     @cached_property
     def _centred(self) -> Gram:
-        spread = np.linspace(0, self.n - 1, min(ORIGIN, self.n)).astype(np.intp)
-        centred = replace(self, origin=spread)  # the kept rows are before centring: shared
+        centred = replace(self, origin=self.spread)  # the kept rows are before centring: shared
         if centred.mean_diagonal <= 8 * EPS * np.abs(self.diagonal).max():  # a constant kernel
             return Gram.from_factor(np.zeros((self.n, 1)))
         return centred

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kernelqp.arrays import length_of
 from kernelqp.attainment import separating_direction
 from kernelqp.blame import complementarity_by_row
 from kernelqp.bound_search import Search, attempts
@@ -18,6 +19,7 @@ from kernelqp.progress import Progress
 from kernelqp.repair import lower_bound
 from kernelqp.scales import gap_scale, relative_gap, rounding_of_bounds
 from kernelqp.support import SETTLED, Support, find_support, has_sets
+from kernelqp.threads import threads_for
 from kernelqp.tolerance import check_tol
 
 if TYPE_CHECKING:
@@ -113,8 +115,21 @@ def certify(
     from kernelqp.foreign import read  # scikit-learn's models are imported when one is asked for
 
     check_tol(tol)
-    readings = read(model, X, y, sample_weight)
-    n, found = int(X.shape[0]) if hasattr(X, "shape") else len(X), []
+    with threads_for(length_of(X)):
+        readings = read(model, X, y, sample_weight)
+        n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
+        found = _certify_all(readings, n, tol)
+    if len(readings) == 1:
+        return found[0]
+    worst = max(found, key=lambda c: c.relative_gap)
+    left = len(readings) - len(found)
+    verdict = f"{worst.verdict} Interrupted: {left} problems were not judged." if left else None
+    return replace(worst, problems=tuple(found), verdict=verdict or worst.verdict)
+
+
+def _certify_all(readings: list[Reading], n: int, tol: float) -> list[ModelCertificate]:
+    """Judge one problem after another; an interrupt ends it with those judged so far."""
+    found: list[ModelCertificate] = []
     with Progress("certify", total=len(readings)) as progress:
         search = Search(tol, progress)
         try:
@@ -124,12 +139,7 @@ def certify(
         except KeyboardInterrupt:
             if not found:
                 raise
-    if len(readings) == 1:
-        return found[0]
-    worst = max(found, key=lambda c: c.relative_gap)
-    left = len(readings) - len(found)
-    verdict = f"{worst.verdict} Interrupted: {left} problems were not judged." if left else None
-    return replace(worst, problems=tuple(found), verdict=verdict or worst.verdict)
+    return found
 
 
 def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertificate:

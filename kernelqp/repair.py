@@ -245,7 +245,7 @@ def column_of(risk: RegularizedRisk, k: int) -> Direction:
 
 def _best_along(risk: RegularizedRisk, values: Vector, way: Direction, start: float) -> float:
     """Return the minimiser of P along a direction that is nearest to ``start``."""
-    rounding = _slope_rounding(risk)
+    rounding = slope_rounding(risk)
     if offset_slope(risk, values, way, start, 1) < -rounding:
         return offset_end(risk, values, start, 1, way)
     if offset_slope(risk, values, way, start, -1) > rounding:
@@ -265,7 +265,7 @@ def offset_end(
     if risk.loss.hard:
         return feasible_intercepts(risk.targets, values)[0 if side > 0 else 1]
     way = column_of(risk, 0) if way is None else way
-    rounding, size = _slope_rounding(risk), float(np.abs(values).max(initial=0.0))
+    rounding, size = slope_rounding(risk), float(np.abs(values).max(initial=0.0))
     jumps, after = steps_along(risk, values, way)
     k = int(np.searchsorted(after, -side * rounding))
     start = float(jumps[k]) if k < after.size else start
@@ -312,7 +312,7 @@ def offset_slope(
     return float(price + risk.costs @ steep)
 
 
-def _slope_rounding(risk: RegularizedRisk) -> float:
+def slope_rounding(risk: RegularizedRisk) -> float:
     """Return the size of a slope that may be 0: sums of costs cancel to rounding only."""
     return EPS * risk.n * float(risk.costs.sum())
 

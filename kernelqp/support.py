@@ -13,11 +13,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernelqp.repair import column_of, offset_end, unit_of_predictions
+from kernelqp.repair import (
+    EPS,
+    column_of,
+    offset_end,
+    slope_rounding,
+    steps_along,
+    unit_of_predictions,
+)
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Mask, Vector
     from kernelqp.losses import Row
+    from kernelqp.repair import Direction
     from kernelqp.risk import Function, RegularizedRisk
 
 SETTLED = 1e-9  # below this relative gap a multiplier strictly inside its box says "elbow"
@@ -137,12 +145,29 @@ def margin_range(
         way = column_of(risk, k)
         column = way[0]
         turn = np.sign(column) * delta
-        first = offset_end(risk, values + turn, float(start), 1, way)
-        last = offset_end(risk, values - turn, float(start), -1, way)
+        first = _outer_end(risk, values + turn, float(start), 1, way)
+        last = _outer_end(risk, values - turn, float(start), -1, way)
         low = low + np.minimum(column * first, column * last)
         high = high + np.maximum(column * first, column * last)
     ends = risk.targets * low, risk.targets * high
     return np.minimum(*ends), np.maximum(*ends)
+
+
+def _outer_end(
+    risk: RegularizedRisk, values: Vector, start: float, side: int, way: Direction
+) -> float:
+    """Return a bound on the least (side 1) or the greatest (−1) θ that minimises P at ``values``.
+
+    The jump of the slope of a piecewise linear loss where it turns, or one before it that sums of
+    n terms cannot tell from it.
+    """
+    jumps, after = (np.zeros(0), np.zeros(0)) if risk.loss.hard else steps_along(risk, values, way)
+    rounding = 2.0 * slope_rounding(risk)
+    k = int(np.searchsorted(after, -side * rounding, side="left" if side > 0 else "right"))
+    if k >= after.size:
+        return offset_end(risk, values, start, side, way)
+    size = float(np.abs(values).max(initial=0.0)) + abs(float(jumps[k]))
+    return float(jumps[k]) - side * 8.0 * EPS * size
 
 
 def intercept_interval(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[float, float]:

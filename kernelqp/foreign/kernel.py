@@ -161,6 +161,8 @@ def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the p
     offset = Offset.none(n) if b is None else Offset.free(n)
     risk = RegularizedRisk(gram, targets, costs, loss, offset)
     _check_box(name, risk, beta, index)
+    if isinstance(gram, BlockGram):  # all that is to be needed in one go
+        gram.keep(np.union1d(gram.spread, np.flatnonzero(beta)))
     function = risk.function(beta)
     theta = np.zeros(0) if b is None else np.array([b])
     moved, theta = risk.to_centred(function, theta)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from kernelqp.arrays import length_of
 from kernelqp.description import (
     ATOM,
     HALF,
@@ -94,21 +95,13 @@ class Method:
         """
         if form == "auto":
             form = "primal" if self.has_explicit_features() else "dual"
-        with threads_for(_length(X)):
+        with threads_for(length_of(X)):
             if form == "dual":
                 formulation = self.dual(X, y, sample_weight)
             else:
                 wanted = "auto" if form == "primal" else form
                 formulation = self.primal(X, y, sample_weight, form=wanted)
             return formulation.solve(solver=solver, tol=tol, **options)
-
-
-def _length(X: Any) -> int:
-    """Return the number of rows of something that has not been read yet; 0 if it does not say."""
-    shape = getattr(X, "shape", None)
-    if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
-        return shape[0]
-    return len(X) if isinstance(X, list | tuple) else 0
 
 
 def positive(name: str, value: Any, remedy: str = "") -> float:
