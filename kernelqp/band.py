@@ -34,9 +34,12 @@ STEPS = 20  # of an interior-point solve
 
 
 def band_duals(
-    risk: RegularizedRisk, function: Function, theta: Vector, unit: float
+    risk: RegularizedRisk, function: Function, theta: Vector, unit: float, target: float
 ) -> Iterator[tuple[Function, Function, Vector]]:
-    """Yield a feasible dual point and (f, θ) from wider and wider bands; none without boxes."""
+    """Yield a feasible dual point and (f, θ) from wider and wider bands; none without boxes.
+
+    Each is solved to ``target`` of its objective.
+    """
     row = risk.row
     if row is None or not row.ends:
         return
@@ -50,7 +53,7 @@ def band_duals(
         if solve_cost(risk.gram, int(inside.sum())) > CHEAP:
             return
         fixed = np.clip(-risk.costs * 0.5 * (low + high), *domain_of(risk))
-        beta, found, weights = _solve_band(risk, row, fixed, inside)
+        beta, found, weights = _solve_band(risk, row, fixed, inside, target)
         raw = risk.function(
             beta
         )  # unrepaired: at a large C a repair costs its f more than it gains
@@ -80,16 +83,20 @@ def _slopes(risk: RegularizedRisk, p: Vector, width: float) -> tuple[Vector, Vec
 
 
 def _solve_band(
-    risk: RegularizedRisk, row: Row, fixed: Vector, inside: Mask
+    risk: RegularizedRisk, row: Row, fixed: Vector, inside: Mask, target: float
 ) -> tuple[Vector, Vector, Vector | None]:
     """Return β with the rows inside solved for, θ, and the weights if there are any."""
     rows, outside = np.flatnonzero(inside), np.where(inside, 0.0, fixed)
     basis, price = risk.offset.basis, risk.offset.price
     if rows.size == risk.n:
-        return interior_point(risk.gram, row, basis, price)
+        return interior_point(risk.gram, row, basis, price, target=target)
     pulled = replace(row, q=row.q - risk.gram.matvec(outside))
     part, theta, _ = interior_point(
-        _rows_of(risk.gram, rows), pulled.take(rows), basis[rows], price - basis.T @ outside
+        _rows_of(risk.gram, rows),
+        pulled.take(rows),
+        basis[rows],
+        price - basis.T @ outside,
+        target=target,
     )
     beta = outside.copy()
     beta[rows] = part

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Attempt: TypeAlias = tuple[Function, Function | None, Vector]
 
 KNOWN = 1e-2  # of tol: the relative width at which the optimum counts as known
+ENOUGH = 1e-6  # of tol: what an interior point solve leaves of its objective
 LIMIT = 5.0  # seconds after which sets that have not settled are left to the other attempts
 CLEAR = 0.5  # of tol: the relative gap below which a model is converged without further work
 
@@ -86,7 +87,7 @@ def _primal_points(
 
 
 def attempts(
-    risk: RegularizedRisk, start: Function, function: Function, theta: Vector
+    risk: RegularizedRisk, start: Function, function: Function, theta: Vector, tol: float
 ) -> Iterator[Attempt]:
     """Yield a dual point and the (f, θ) that belongs to it, the cheap ones first.
 
@@ -114,7 +115,9 @@ def attempts(
     elif risk.row is not None and risk.row.ends:
         found, offset = solve_as_it_stands(risk, risk.row, start, theta)
         yield found, None, offset
-    for found, reached, offset in band_duals(risk, function, theta, target_unit(risk)):
+    for found, reached, offset in band_duals(
+        risk, function, theta, target_unit(risk), ENOUGH * tol
+    ):
         yield found, reached, offset
         yield _settled(risk, found, offset)
 

@@ -147,7 +147,7 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     risk = reading.risk.centred
     start, function, theta = complete(risk, reading.candidate)
     primal, tol = risk.primal_value(function, theta), search.tol
-    dual, best = search.run(attempts(risk, start, function, theta), risk, primal)
+    dual, best = search.run(attempts(risk, start, function, theta, tol), risk, primal)
     lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual)
     scale = gap_scale(risk, lower)
     relative = relative_gap(primal, lower, scale, noise)

@@ -6,12 +6,14 @@ With β = −c ℓ'(p) and W = c ℓ''(p), the inverse ridge of the loss's local
     Hessian    [I + F'W F   F'W B]
                [B'W F       B'W B]
 
-at O(n r²) a step. A backtracking search on P makes every step a descent; along a step the
-predictions move on a line, so that it costs O(n) a point. At the optimum β is the dual solution,
+at O(n r²) a step. A search on P makes every step a descent; along a step the predictions move on a
+line, so that it costs O(n) a point. Where no more than a small part of a step is of use, bends are
+given to all rows until it is otherwise. At the optimum β is the dual solution,
 and P − D at β is 1/2 ‖w − F'β‖², which may be large where the decrement of P is not: both have to
 be small.
 
-Source: Boyd & Vandenberghe (2004), Convex Optimization, section 9.5.
+Source: Boyd & Vandenberghe (2004), Convex Optimization, section 9.5; Marquardt (1963), An algorithm
+for least-squares estimation of nonlinear parameters, J. SIAM 11(2), 431-441.
 """
 
 from __future__ import annotations
@@ -36,6 +38,10 @@ STEPS = 200  # far out a step wins a constant number of units of margin
 WIDE = 1000  # features from which a Hessian is not formed
 ENOUGH = 1e-14  # of |P|: a decrement below it is rounding
 SHAKY = 1e-5  # a pivot of the Cholesky factor from which half of the figures are lost
+EXACT = 0.1  # of t: to what the least P along a step is found
+SHORT = 0.1  # a step that is worth less of its length calls for bends
+LEAST, MOST = 1e-6, 1e6  # of c: the bend that every row may be given
+GROWTH = 10.0  # of that bend
 REFINED = 3  # rounds in which β is made to agree with w
 
 
@@ -55,17 +61,31 @@ class Line:
     decrement: float
 
     def search(self) -> float:
-        """Return the first t of 1, 1/2, 1/4 ... at which P has fallen as it should, or 0."""
-        risk, t = self.risk, 1.0
+        """Return 1 if P falls there as it should; else the t of the least P, or 0 if none falls.
+
+        A shorter step that merely falls may end far beyond the least P, where nothing bends.
+        """
+        low, high = 0.0, 1.0
+        if self._falls(high):
+            return high
+        while high - low > EXACT * high and high > 1e-12:
+            t = 0.5 * (low + high)
+            low, high = (t, high) if self._rises(t) < 0.0 else (low, t)
+        return low if self._falls(low) else 0.0
+
+    def _falls(self, t: float) -> bool:
+        """Whether P falls by 1e-4 of what its slope promises, to rounding."""
+        risk = self.risk
         here = risk.costs * risk.loss.value(risk.targets, self.p)
-        rounding = 4.0 * EPS * float(here.sum())
-        while t > 1e-12:
-            there = risk.costs * risk.loss.value(risk.targets, self.p + t * self.change)
-            rise = t * (self.slope + 0.5 * t * self.bend) + float((there - here).sum())
-            if rise <= rounding - 1e-4 * t * self.decrement:
-                return t
-            t *= 0.5
-        return 0.0
+        there = risk.costs * risk.loss.value(risk.targets, self.p + t * self.change)
+        rise = t * (self.slope + 0.5 * t * self.bend) + float((there - here).sum())
+        return bool(rise <= 4.0 * EPS * float(here.sum()) - 1e-4 * t * self.decrement)
+
+    def _rises(self, t: float) -> float:
+        """Return the derivative of P at t."""
+        risk = self.risk
+        steep = risk.loss.slopes(risk.targets, self.p + t * self.change)[0]
+        return self.slope + t * self.bend + float(risk.costs @ (steep * self.change))
 
 
 def slope_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Function:
@@ -93,7 +113,7 @@ def newton_primal(
     penalty = np.r_[np.ones(r), np.zeros(theta.size)]
     starts = [np.r_[w, theta], np.zeros(r + theta.size)]
     x = min(starts, key=lambda start: _value(risk, start, r))  # far out the Hessian is flat
-    left = np.inf
+    left, damping = np.inf, 0.0
     for _ in range(steps):
         p = design @ x
         beta, weights = slopes_and_bends(risk, p)
@@ -101,7 +121,7 @@ def newton_primal(
             each(beta)
         gradient = penalty * x - design.T @ beta
         gradient[r:] += price
-        step = newton_system(design, weights, penalty)(-gradient)
+        step = newton_system(design, weights + damping * risk.costs, penalty)(-gradient)
         decrement = -float(gradient @ step)
         before, left = left, 0.5 * float(gradient[:r] @ gradient[:r])
         enough = ENOUGH * abs(_value(risk, x, r))
@@ -109,9 +129,20 @@ def newton_primal(
         slope, bend = x[:r] @ step[:r] + price @ step[r:], step[:r] @ step[:r]
         t = Line(risk, p, design @ step, float(slope), float(bend), decrement).search()
         x = x + t * step
-        if done or t == 0.0:
+        if (done and not damping) or (t == 0.0 and damping >= MOST):
             break
+        damping = 0.0 if done else damped(damping, t)
     return risk.function(weights=x[:r]), x[r:]
+
+
+def damped(damping: float, t: float) -> float:
+    """Return the bend, in units of c, to give every row in the next step after one of length t.
+
+    Where no row bends, far out, a step along an offset has no end.
+    """
+    if t < SHORT:
+        return min(max(GROWTH * damping, LEAST), MOST)
+    return (damping / GROWTH if damping > LEAST else 0.0) if t > 0.5 else damping
 
 
 def stepped_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:

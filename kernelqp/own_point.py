@@ -123,7 +123,7 @@ class Looks:
     def _tighten(self, function: Function, primal: float) -> None:
         """Search for a better dual point from f: once, and not where there are no bounds."""
         self._searched = True
-        found = attempts(self.risk, self._dual, function, self._none)
+        found = attempts(self.risk, self._dual, function, self._none, self.tol)
         self._offer(self._search.run(found, self.risk, primal)[0])
 
     def verdict(self, function: Function) -> Verdict:

@@ -137,6 +137,13 @@ def test_offsets_of_several_columns(gram, offset, C):
     assert s.value == near(theirs.value, rel=1e-5)
 
 
+def test_far_out_no_row_bends_and_steps_are_held_back():
+    C = 1e5
+    risk = risk_of("linear", C, OFFSETS["one odd column with a price"](150, C))
+    s = risk.solve("primal", solver="native")
+    assert exact(s), s
+
+
 @pytest.mark.parametrize("q", [2.5, 3.0, 4.0])
 @pytest.mark.parametrize("C", [1e-6, 1e-2, 1.0, 1e3])
 @pytest.mark.parametrize("gram", ["rbf", "linear"])

@@ -115,6 +115,8 @@ def class_factors(model: Any, labels: Indices, weights: Vector | None) -> Vector
     if isinstance(given, dict):
         names = [np.asarray(c).item() for c in model.classes_]
         factors = np.array([float(given.get(name, 1.0)) for name in names])
+    elif given is None:
+        factors = np.ones(known.size)
     else:
         counted = compute_class_weight(given, classes=known, y=labels, sample_weight=weights)
         factors = np.asarray(counted, dtype=np.float64)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg import lapack
 
 from kernelqp.columns import side_by_side, weighted_gram
 
@@ -69,7 +70,7 @@ class Split:
 
     def beta(self, x: Vector) -> Vector:
         """Return base + S x."""
-        return np.asarray(self.base + np.bincount(self.row, self.sign * x, self.base.size))
+        return np.asarray(self.base + self.scatter(self.sign * x))
 
     def gather(self, values: Vector) -> Vector:
         """Return S' values."""
@@ -77,6 +78,8 @@ class Split:
 
     def scatter(self, values: Vector) -> Vector:
         """Return the sum over the variables of every row."""
+        if self.row.size == self.base.size:  # a variable a row, in order
+            return values
         return np.asarray(np.bincount(self.row, values, self.base.size), dtype=np.float64)
 
     def share(self, dbeta: Vector, r: Vector, pushed: Vector, weight: Vector, h: Vector) -> Vector:
@@ -84,14 +87,20 @@ class Split:
         dx = self.gather(dbeta)
         n = self.base.size
         if self.row.size > n:
-            two = np.isin(self.row, self.row[n:])
+            split = np.zeros(n, dtype=bool)
+            split[self.row[n:]] = True
             part = h[self.row] / weight * dx + (r - self.gather(pushed)) / weight
-            dx = np.where(two, part, dx)
+            dx = np.where(split[self.row], part, dx)
         return dx
 
 
 def interior_point(
-    gram: Gram, row: Row, basis: Matrix, price: Vector, watch: Watch | None = None
+    gram: Gram,
+    row: Row,
+    basis: Matrix,
+    price: Vector,
+    watch: Watch | None = None,
+    target: float = TARGET,
 ) -> tuple[Vector, Vector, Vector | None]:
     """Return (β, θ, w) near the optimum of the kernel QP, β strictly inside its box.
 
@@ -105,6 +114,8 @@ def interior_point(
         B and d.
     watch : Watch, optional
         May end the run.
+    target : float
+        Of the objective: the complementarity that is left.
 
     Returns
     -------
@@ -121,15 +132,16 @@ def interior_point(
         pull = system.predictions(beta, state.u) + row.ridge * beta
         off = split.price + split.gather(pull) - state.z + state.v
         before, size = size, float(np.abs(off).max(initial=0.0))
-        settled = size <= SMALL * state.size or size > 0.5 * before
+        small = SMALL * max(target / TARGET, 1.0) * state.size
+        settled = size <= small or size > 0.5 * before
         value = float(row.q @ beta - row.eps @ np.abs(beta) - 0.5 * beta @ pull)
         mu = state.mu
         left = mu * state.complements
-        if settled and left <= max(TARGET * abs(value), NOTHING * state.start):
+        if settled and left <= max(max(target, TARGET) * abs(value), NOTHING * state.start):
             break
         try:
             newton = Newton(system, row.ridge, split, state, off, system.residual(beta, state.u))
-        except scipy.linalg.LinAlgError:  # no figures are left: the certificate says what it is
+        except np.linalg.LinAlgError:  # no figures are left: the certificate says what it is
             break
         guess = newton.step(-state.x * state.z, -state.w * state.v)
         sigma = (max(state.mu_after(guess, state.longest(guess)), 0.0) / mu) ** 3
@@ -218,16 +230,12 @@ class State:
     def longest(self, step: Step) -> float:
         """Return the longest t at which nothing turns negative, 1/BACK at most."""
         dx, _, dz, dv, _ = step
-        pairs = (
-            (self.x, dx),
-            (self.z, dz),
-            (self.w, np.where(self.bounded, -dx, 0.0)),
-            (self.v, dv),
-        )
-        with np.errstate(all="ignore"):  # of those that do not fall, which do not count
-            return min(
-                float(np.min(np.where(d < 0, -a / d, np.inf), initial=1.0 / BACK)) for a, d in pairs
-            )
+        values = np.concatenate([self.x, self.z, self.w, self.v])
+        moves = np.concatenate([dx, dz, np.where(self.bounded, -dx, 0.0), dv])
+        ends = np.full(values.size, 1.0 / BACK)
+        with np.errstate(all="ignore"):  # a move of next to nothing meets no end
+            np.divide(-values, moves, out=ends, where=moves < 0)
+        return min(float(ends.min()), 1.0 / BACK)
 
 
 class Newton:
@@ -297,11 +305,10 @@ class Thin:
         weights = 1.0 / diagonal
         inner = weighted_gram(self.design, weights)
         inner[np.diag_indices(self.rank)] += 1.0
-        cholesky = scipy.linalg.cho_factor(inner, overwrite_a=True, check_finite=False)
+        factor = _cholesky(inner)
 
         def solve(pushed: Vector, residual: Vector) -> tuple[Vector, Vector]:
-            right = self.design.T @ (weights * pushed) + residual
-            du = scipy.linalg.cho_solve(cholesky, right, check_finite=False)
+            du = factor(self.design.T @ (weights * pushed) + residual)
             return (pushed - self.design @ du) / diagonal, du
 
         return solve
@@ -346,6 +353,20 @@ class Dense:
             return scipy.linalg.cho_solve(cholesky, pushed - basis @ du, check_finite=False), du
 
         return solve
+
+
+def _cholesky(matrix: Matrix) -> Callable[[Matrix], Matrix]:
+    """Factorise a symmetric matrix, which is written over, and return what solves with it.
+
+    Raises
+    ------
+    LinAlgError
+        If it is not positive definite to its last figures.
+    """
+    lower, info = lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+    if info != 0:
+        raise np.linalg.LinAlgError(f"not positive definite at row {info}")
+    return lambda b: np.asarray(lapack.dpotrs(lower, b, lower=1)[0]).reshape(b.shape)
 
 
 def system_of(gram: Gram, basis: Matrix, price: Vector) -> Thin | Dense:

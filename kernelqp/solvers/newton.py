@@ -25,7 +25,16 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, lstsq
 
 from kernelqp.errors import SolverFailed
-from kernelqp.newton import ENOUGH, STEPS, Line, newton_primal, slopes_and_bends, stepped_dual
+from kernelqp.newton import (
+    ENOUGH,
+    MOST,
+    STEPS,
+    Line,
+    damped,
+    newton_primal,
+    slopes_and_bends,
+    stepped_dual,
+)
 from kernelqp.repair import best_offset, domain_of, lower_bound, settle, spread
 from kernelqp.risk import Function
 from kernelqp.solvers.watch import Watch
@@ -72,12 +81,12 @@ def _in_rows(
 ) -> tuple[Vector, Vector]:
     """Return (β, θ) at the end of Newton's method from f = 0."""
     basis, price = risk.offset.basis, risk.offset.price
-    alpha, f = np.zeros(risk.n), np.zeros(risk.n)
+    alpha, f, damping = np.zeros(risk.n), np.zeros(risk.n), 0.0
     for _ in range(STEPS):
         watch.look(alpha)
         p = f + basis @ theta
         beta, bends = slopes_and_bends(risk, p)
-        step, turn = _step(risk, K, bends, alpha, beta - alpha)
+        step, turn = _step(risk, K, bends + damping * risk.costs, alpha, beta - alpha)
         moved = K @ step
         if not (np.isfinite(moved).all() and np.isfinite(turn).all()):
             raise SolverFailed("Newton's method met no number: scale the features, or lower C")
@@ -87,12 +96,11 @@ def _in_rows(
         line = Line(risk, p, moved + basis @ turn, slope, bend, decrement)
         done = not decrement > ENOUGH * abs(float(value))
         t = 1.0 if done else line.search()
-        if t == 0.0:
-            break
         alpha, theta = alpha + t * step, theta + t * turn
         f = K @ alpha
-        if done:
+        if (done and not damping) or (t == 0.0 and damping >= MOST):
             break
+        damping = 0.0 if done else damped(damping, t)
     return _better(risk, alpha, f + basis @ theta), theta
 
 
