@@ -142,7 +142,7 @@ def damped(damping: float, t: float) -> float:
     """
     if t < SHORT:
         return min(max(GROWTH * damping, LEAST), MOST)
-    return (damping / GROWTH if damping > LEAST else 0.0) if t > 0.5 else damping
+    return (damping / GROWTH if damping > LEAST else 0.0) if t >= 0.5 else damping
 
 
 def stepped_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:

@@ -138,7 +138,7 @@ def test_offsets_of_several_columns(gram, offset, C):
 
 
 def test_far_out_no_row_bends_and_steps_are_held_back():
-    C = 1e5
+    C = 1e4
     risk = risk_of("linear", C, OFFSETS["one odd column with a price"](150, C))
     s = risk.solve("primal", solver="native")
     assert exact(s), s
