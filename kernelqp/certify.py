@@ -217,12 +217,12 @@ def _verdict(
 ) -> str:
     """Say in words what the bounds prove."""
     lower, best, primal, gap = (reading.scale * value for value in bounds)
-    converged = relative <= tol
+    converged, ends = relative <= tol, (min(lower, primal), max(lower, primal))  # or rounding
     of_the_problem = converged and gap > 2.0 * tol * lower  # small beside its scale, not beside P
     much = _up(gap) if lower <= 0 or of_the_problem else f"{_up(100 * gap / lower)} %"
     above = f"the objective is at most {much} above the optimum"
     if converged:
-        return f"Converged: {above} (between {lower:.10g} and {primal:.10g})."
+        return f"Converged: {above} (between {ends[0]:.10g} and {ends[1]:.10g})."
     order = np.sort(rows)[::-1]
     total = float(order.sum())
     count = int(np.searchsorted(np.cumsum(order), 0.9 * total)) + 1 if total > 0 else 0
@@ -234,7 +234,7 @@ def _verdict(
             f"Not converged: {above} (between {lower:.6g} and {best:.6g}; the model is at "
             f"{primal:.6g}); {carried}{remedy}."
         )
-    return f"Not proved: {above} (between {lower:.6g} and {primal:.6g}); {carried}{remedy}."
+    return f"Not proved: {above} (between {ends[0]:.6g} and {ends[1]:.6g}); {carried}{remedy}."
 
 
 def _up(value: float) -> str:

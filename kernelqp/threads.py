@@ -84,7 +84,7 @@ class OneThread:
         try:
             yield
         finally:
-            if lift:
+            if lift and self._owner == threading.get_ident():  # or an interrupt has left it behind
                 self._limit()
 
 

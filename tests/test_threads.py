@@ -31,7 +31,7 @@ raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.fixture(autouse=True)
-def two_threads_of_blas():
+def two_blas_threads():
     """BLAS that has something to lose, whatever the machine and its environment say."""
     most = max(blas_threads())
     set_by_a_thread_of_its_own(2)
@@ -127,6 +127,15 @@ def test_the_limit_is_lifted_for_a_large_step_of_the_only_one_inside():
     assert blas_threads() == before
     with one.lifted(MANY):  # nobody has asked for a limit
         assert blas_threads() == before
+    assert blas_threads() == before
+
+
+def test_a_step_that_ends_after_its_owner_has_left_sets_no_limit():
+    one, before = OneThread(), blas_threads()
+    with one:
+        step = one.lifted(MANY)
+        step.__enter__()
+    step.__exit__(None, None, None)  # as an interrupt may have it
     assert blas_threads() == before
 
 

@@ -14,7 +14,7 @@ from kernelqp.block_gram import BlockGram
 from kernelqp.certificate import Candidate
 from kernelqp.data import read_features
 from kernelqp.errors import KernelError
-from kernelqp.foreign.reading import Reading, Rows, UnreadableModel, fitted, refuse
+from kernelqp.foreign.reading import OUTSIDE, Reading, Rows, UnreadableModel, fitted, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
 from kernelqp.kernels import (
@@ -33,9 +33,6 @@ from kernelqp.risk import Offset, RegularizedRisk
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Vector
     from kernelqp.kernels import Kernel
-
-
-OUTSIDE = 1e-5  # of its cost: how far a dual coefficient, maybe printed, is let out of its box
 
 
 def kernel_of(model: Any, gamma: float) -> Kernel:
@@ -124,8 +121,14 @@ def sub_gram(gram: Gram, chosen: Indices, parts: int = 1) -> Gram:
     return Gram.dense(gram.submatrix(chosen), psd=True)
 
 
-def _check_box(name: str, risk: RegularizedRisk, beta: Vector, index: Indices) -> None:
-    """Refuse dual coefficients of other labels, weights or another C."""
+def check_box(name: str, risk: RegularizedRisk, beta: Vector, index: Indices) -> None:
+    """Refuse dual coefficients of other labels, weights or another C.
+
+    Raises
+    ------
+    UnreadableModel
+        If one is outside its box: no fit of these labels, at these costs, ends there.
+    """
     low, high = domain_of(risk)
     over = np.maximum(beta - high, low - beta) / risk.costs
     i = int(np.argmax(over))
@@ -135,6 +138,22 @@ def _check_box(name: str, risk: RegularizedRisk, beta: Vector, index: Indices) -
             f"{beta[i]:.4g}, and its bounds are {low[i]:.4g} and {high[i]:.4g}; pass the labels "
             f"and the sample_weight of the fit, and the model with the C of the fit"
         )
+
+
+def class_labels(model: Any, rows: Rows, y: Any) -> Indices:
+    """Return the class of every row in use, where all of them took part in the fit.
+
+    Raises
+    ------
+    UnreadableModel
+        If a class has rows of weight 0 only: LIBSVM fits the others, and numbers them anew.
+    """
+    labels = rows.labels(model, y)
+    absent = np.setdiff1d(np.arange(len(model.classes_)), labels)
+    if absent.size:
+        name = np.asarray(model.classes_)[absent[:1]].tolist()[0]
+        raise refuse(model, f"all rows of the class {name!r} have the weight 0; fit without them")
+    return labels
 
 
 def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the problem
@@ -160,7 +179,7 @@ def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the p
     n = gram.n
     offset = Offset.none(n) if b is None else Offset.free(n)
     risk = RegularizedRisk(gram, targets, costs, loss, offset)
-    _check_box(name, risk, beta, index)
+    check_box(name, risk, beta, index)
     if isinstance(gram, BlockGram):  # all that is to be needed in one go
         gram.keep(np.union1d(gram.spread, np.flatnonzero(beta)))
     function = risk.function(beta)
@@ -175,7 +194,7 @@ def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the p
 def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """SVC: 1/2 ‖f‖² + C Σ s ξ; dual_coef_ is y α. With more classes every pair is a problem."""
     rows = Rows.read(model, X, sample_weight)
-    where, labels = positions(model, rows), rows.labels(model, y)
+    where, labels = positions(model, rows), class_labels(model, rows, y)
     gram = gram_of(model, float(model._gamma), square(model, rows))
     coefficients = np.asarray(dense_values(model.dual_coef_), dtype=np.float64)
     costs = float(model.C) * rows.weights * np.asarray(model.class_weight_)[labels]

@@ -34,7 +34,7 @@ def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[
         return [_one_class(model, rows)]
     if kind in ("nu_svc", "nu_svr"):
         return (_nu_pairs if kind == "nu_svc" else _nu_svr)(model, rows, rows.targets(y))
-    prices, values = model.prices(), rows.targets(y)
+    prices, values = model.prices(rows.heaviest), rows.targets(y)
     gram, kernel = _gram(model, rows.X), model.header["kernel_type"]
     shifts, C = model.shifts(), " and ".join(f"{C:g}" for C in sorted(set(prices)))
     read_off = "" if model.C is not None else " (C read off the coefficients)"
@@ -137,7 +137,10 @@ def _one_class(model: LibsvmModel, rows: Rows) -> Reading:
 def _nu_svr(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
     """Return the problem of a ν-SVR; with C the sum of |β| shows ν."""
     where = place(model, rows.X, np.zeros(len(values)))
-    beta, C = signed(where, model.coefficients[:, 0], rows), float(model.prices()[0])
+    beta, C = (
+        signed(where, model.coefficients[:, 0], rows),
+        float(model.prices(rows.heaviest)[0]),
+    )
     spent = float(np.abs(beta).sum()) / (C * float(rows.weights.sum()))
     nu = min(spent, 1.0) if model.nu is None else model.nu
     problem = (_gram(model, rows.X), values, rows.weights, C, nu, beta, float(model.shifts()[0]))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kernelqp.errors import InputError
-from kernelqp.foreign.reading import UnreadableModel
+from kernelqp.foreign.reading import OUTSIDE, UnreadableModel
 from kernelqp.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid
 
 if TYPE_CHECKING:
@@ -143,11 +143,12 @@ class LibsvmModel:
             return Sigmoid(gamma, constant)
         raise UnreadableModel(f"kernel_type {kind!r} cannot be read from a model file")
 
-    def prices(self) -> Vector:
+    def prices(self, weight: float = 1.0) -> Vector:
         """Return C of every label, in their order; one of a regression.
 
-        Given, it bounds every coefficient. Else it is the largest coefficient of a class where
-        several share it: they stand at the bound (one of each class may agree by Σ y α = 0 alone).
+        Given, it bounds every coefficient, times the largest ``weight`` of a row. Else it is the
+        largest coefficient of a class where several share it: they stand at the bound (one of each
+        class may agree by Σ y α = 0 alone).
 
         Raises
         ------
@@ -158,7 +159,7 @@ class LibsvmModel:
         groups = [size[of == label] for label in (self.labels() if self.labels().size else [0.0])]
         tops = [float(group.max(initial=0.0)) for group in groups]
         if self.C is not None:
-            if max(tops) > self.C * (1.0 + 1e-7):
+            if max(tops) > self.C * weight * (1.0 + OUTSIDE):
                 raise InputError(
                     f"a coefficient of the model file is {max(tops):.8g}, beyond C = {self.C:g}: "
                     f"it was trained with another C, or with class weights; leave C out to read "

@@ -17,6 +17,7 @@ from sklearn.svm import NuSVC, NuSVR, OneClassSVM
 
 from kernelqp.certificate import Candidate
 from kernelqp.foreign.kernel import (
+    check_box,
     dense_values,
     gram_of,
     positions,
@@ -24,7 +25,7 @@ from kernelqp.foreign.kernel import (
     square,
     sub_gram,
 )
-from kernelqp.foreign.reading import Reading, Rows, refuse
+from kernelqp.foreign.reading import OUTSIDE, Reading, Rows, UnreadableModel, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.nu_risks import (
     best_epsilon,
@@ -80,6 +81,8 @@ def nu_svc_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
         f"f, b and rho are the model's times rho"
     )
     risk = margin_risk(gram, signs, weights, nu, free=True)
+    turned = np.sign(signs @ coefficients)  # LIBSVM has divided by a ρ < 0 where it stopped early
+    check_box(name, risk, turned * rho * coefficients, index)
     theta = offsets(rho * b, rho, free=True)
     return nu_reading(name, objective, risk, rho * coefficients, theta, index, remedies)
 
@@ -130,14 +133,27 @@ def one_class_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of 
     index: Indices,
     remedies: tuple[str, ...] = REMEDIES,
 ) -> Reading:
-    """Return the reading of one class; its f and −ρ = b are ν S times the page's."""
-    total = nu * float(weights.sum())
+    """Return the reading of one class; its f and −ρ = b are ν S times the page's.
+
+    Raises
+    ------
+    UnreadableModel
+        If the coefficients do not sum to ν S: no fit at this ν and these weights ends there.
+    """
+    total, spent = nu * float(weights.sum()), float(coefficients.sum())
+    if not abs(spent - total) <= OUTSIDE * total:
+        raise UnreadableModel(
+            f"{name} cannot be certified: its dual coefficients sum to {spent:.6g}, and nu times "
+            f"the sum of the weights is {total:.6g}; pass the data and the sample_weight of the "
+            f"fit, and the model with the nu of the fit"
+        )
     objective = (
         f"1/2 |f|^2 - rho + mean of max(0, rho - f(x)) / {nu:g}, kernel {kernel}; "
         f"f and rho are the model's over {total:g}"
     )
     theta = offsets(0.0, -b / total, free=False)
     risk = one_class_risk(gram, weights, nu)
+    check_box(name, risk, coefficients / total, index)
     return nu_reading(name, objective, risk, coefficients / total, theta, index, remedies)
 
 
@@ -178,6 +194,7 @@ def nu_svr_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
     risk = regression_risk(gram, targets - shift, weights, total, nu, free=True)
     theta = offsets(b - shift, -epsilon, free=True)
     parts = np.r_[np.maximum(beta, 0.0), np.minimum(beta, 0.0)]
+    check_box(name, risk, parts, np.tile(index, 2))
     return nu_reading(name, objective, risk, parts, theta, np.tile(index, 2), remedies)
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from kernelqp.risk import RegularizedRisk
 
 
+OUTSIDE = 1e-5  # relative: how far a dual coefficient, maybe printed, is let out of its bounds
+
+
 class UnreadableModel(InputError):
     """A model that cannot be certified; the message names it and the reason."""
 
@@ -86,6 +89,11 @@ class Rows:
         weights = read_weights(sample_weight, n)
         index = np.flatnonzero(weights > 0)
         return cls(values[index], weights[index], index, n)
+
+    @property
+    def heaviest(self) -> float:
+        """The largest weight."""
+        return float(self.weights.max(initial=0.0))
 
     def targets(self, y: Any) -> Vector:
         """Return regression targets of the rows in use."""

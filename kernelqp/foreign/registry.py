@@ -25,7 +25,7 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     inside = ""
     if hasattr(model, "best_estimator_"):
         inside = "; certify its best_estimator_"
-    elif kind.__module__ == "sklearn.multiclass":
+    elif kind.__module__ == "sklearn.multiclass" and hasattr(model, "estimators_"):
         inside = "; certify each of its estimators_, on the rows and labels that it was fitted on"
     raise UnreadableModel(
         f"{kind.__module__}.{kind.__name__} cannot be certified: no reader knows it{inside}. There "

@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 import kernelqp as kq
 from kernelqp.foreign import UnreadableModel
@@ -304,3 +304,33 @@ def test_nothing_is_changed():
     after = model.dual_coef_, model.intercept_, data, y
     for a, b in zip(before, after, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+WEIGHTS = np.linspace(0.2, 3.0, len(X))
+
+
+@pytest.mark.parametrize("model", [NuSVC(nu=0.3), NuSVR(nu=0.3), OneClassSVM(nu=0.3)], ids=str)
+def test_a_nu_model_of_other_weights(model):
+    y = REAL if isinstance(model, NuSVR) else TWO
+    model.fit(X, y, sample_weight=WEIGHTS)
+    assert kq.certify(model, X, y, WEIGHTS).certified
+    refused(model, "sample_weight of the fit", y=y)
+
+
+def test_a_nu_model_of_other_labels():
+    refused(NuSVC(nu=0.3).fit(X, TWO), "labels", y=TWO[::-1])
+
+
+def test_a_one_class_model_of_another_nu():
+    model = OneClassSVM(nu=0.3).fit(X)
+    model.nu = 0.2
+    refused(model, "nu of the fit")
+
+
+def test_a_class_whose_rows_all_have_the_weight_0():
+    s = np.where(np.unique(THREE)[2] == THREE, 0.0, 1.0)
+    refused(SVC().fit(X, THREE, sample_weight=s), "have the weight 0", y=THREE, s=s)
+
+
+def test_an_ensemble_that_was_not_fitted_has_no_parts_to_certify():
+    assert "estimators_" not in refused(OneVsRestClassifier(SVC()), "no reader knows it")
