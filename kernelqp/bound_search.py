@@ -17,7 +17,7 @@ from kernelqp.elbow import elbow_solve, solve_as_it_stands
 from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
 from kernelqp.repair import best_offset, feasible, lower_bound, repair_dual, repair_primal
 from kernelqp.scales import gap_scale, relative_gap, target_unit
-from kernelqp.solvers.active_set import CLOSE, active_set, settle_sets
+from kernelqp.solvers.active_set import CLOSE, active_set, settle_by_factor, settle_sets
 from kernelqp.solvers.kernel_qp import KernelQP
 from kernelqp.solvers.watch import HaltedError, Watch
 from kernelqp.threads import ONE_THREAD
@@ -131,13 +131,16 @@ def _qp_of_sets(risk: RegularizedRisk) -> KernelQP | None:
 def _by_sets(risk: RegularizedRisk, qp: KernelQP, near: Vector) -> Iterator[Attempt]:
     """Yield the optimum that sets near those of β settle at, if they do.
 
-    From the beginning they are looked for once, and where K does not fit not at all; sets of a
-    singular kernel may go on without an end, which ``LIMIT`` is.
+    Else by a thin factor of K, or from the beginning, once; where K does not fit not at all. Sets
+    of a singular kernel may go on without an end, which ``LIMIT`` is.
     """
-    fits = qp.kernel.fits
     try:
         with ONE_THREAD:
-            settled = active_set(qp, near, 1) if fits else settle_sets(qp, qp.at(near), CLOSE)
+            settled = settle_sets(qp, qp.at(near), CLOSE)
+            if settled is None and qp.kernel.fits:
+                settled = settle_by_factor(qp)
+            if settled is None and qp.kernel.fits:
+                settled = active_set(qp, near, 1)
     except HaltedError:
         return
     if settled is not None:

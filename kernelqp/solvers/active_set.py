@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kernelqp.solvers.free_rows import FreeRows
+from kernelqp.solvers.low_rank import near_by_factor
 from kernelqp.solvers.smo import SMALL, descend
 
 if TYPE_CHECKING:
@@ -63,13 +64,21 @@ def active_set(
         return None
     at = at if near is None else qp.at(balanced(qp, near))
     stop = ROUGH * size * (KINKED if qp.row.eps.any() else 1.0)
-    for _ in range(starts):
+    for turn in range(starts):
         descend(qp, at, stop, 20 * qp.n + 1000)
         found = settle_sets(qp, at.copy())
+        if found is None and turn == 0:
+            found = settle_by_factor(qp)
         if found is not None:
             return found
         stop *= FINER
     return None
+
+
+def settle_by_factor(qp: KernelQP) -> tuple[Vector, Vector] | None:
+    """Settle the sets of what the interior point method finds on a thin factor, if K has one."""
+    near = near_by_factor(qp)
+    return None if near is None else settle_near(qp, *near)
 
 
 def settle_near(qp: KernelQP, beta: Vector, theta: Vector) -> tuple[Vector, Vector] | None:
