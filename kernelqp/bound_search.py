@@ -103,12 +103,13 @@ def attempts(
         for steps in (1, STEPS):  # one is enough for a model that is nearly there
             better = newton_primal(risk, *better, steps)
             yield slope_dual(risk, *better), better[0] if steps > 1 else None, better[1]
-    qp = None if primal_only else _qp_of_sets(risk)
+    qp, dual = None if primal_only else _qp_of_sets(risk), None
     if qp is not None:
         whole = feasible(risk, start.coefficients)
-        yield start if whole else repair_dual(risk, start, theta), None, theta
+        dual = None if whole else repair_dual(risk, start, theta)
+        yield start if dual is None else dual, None, theta
         yield from _by_sets(risk, qp, np.clip(start.coefficients, qp.row.lower, qp.row.upper))
-    dual = repair_dual(risk, start, theta)
+    dual = repair_dual(risk, start, theta) if dual is None else dual
     yield dual, None if primal_only else dual, theta
     if not (primal_only and is_cheap(risk)):
         yield _settled(risk, dual, theta)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 PART, WIDE = 64, 2048  # rows and columns that are copied at a time: a copy that stays in the cache
 LARGE = 8 * 10**6  # entries of a product that is worth a second thread
+SHORT = 2**18  # entries of rows that are picked from in one go: they stay in the cache
 SPARSE = 3  # one row in so many: fewer are picked for a product, more are passed over whole
 PRODUCTS = 4  # the page, its centred twin, the point as it came and as it was repaired
 
@@ -79,12 +80,17 @@ class RowStore:
     def picked(self, rows: Indices, columns: Indices, out: Matrix | None = None) -> Matrix:
         """Return some columns of rows that are kept, as a new matrix or in ``out``."""
         found = np.empty((rows.size, columns.size)) if out is None else out
+        if rows.size * self.place.size <= SHORT:
+            return np.take(self.block[self.place[rows]], columns, axis=1, out=found, mode="clip")
         for line, place in zip(found, self.place[rows], strict=True):
             np.take(self.block[place], columns, out=line, mode="clip")  # clip: without a buffer
         return found
 
     def triangle(self, rows: Indices, out: Matrix) -> None:
-        """Write K of rows that are kept and of the same columns, on and above the diagonal."""
+        """Write K of rows that are kept and the same columns, on and above the diagonal or all."""
+        if rows.size * self.place.size <= SHORT:
+            self.picked(rows, rows, out)
+            return
         for k, place in enumerate(self.place[rows]):
             np.take(self.block[place], rows[k:], out=out[k, k:], mode="clip")
 

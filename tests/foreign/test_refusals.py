@@ -253,6 +253,15 @@ def test_weights_or_a_price_that_are_not_those_of_the_fit(model):
     refused(fitted.set_params(C=0.1), "the C of the fit", y=y, s=weights)
 
 
+def test_coefficients_are_let_out_of_their_bounds_by_what_printing_costs():
+    model = fit(SVC(C=2.0), X, TWO)
+    exact = model.dual_coef_.copy()
+    model.dual_coef_ = exact * (1 + 5e-6)  # as six printed figures may have it
+    assert kq.certify(model, X, TWO).certified
+    model.dual_coef_ = exact * (1 + 1e-3)
+    refused(model, "dual coefficient of row")
+
+
 def test_labels_that_are_not_those_of_the_fit():
     refused(fit(SVC(), X, TWO), "pass the labels", y=TWO.max() - TWO)
     refused(fit(SVC(), X, THREE), "against .* pass the labels", y=(THREE + 1) % 3)

@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, OneClassSVM
 
 import kernelqp as kq
+from kernelqp.block_gram import BlockGram
 from tests.foreign.fits import fit
 from tests.foreign.hand import by_hand
 
@@ -121,6 +122,24 @@ def test_dual_coefficients_an_ulp_over_their_bound_lose_no_bound():
 def test_rounding_alone_does_not_leave_a_model_unproved():
     K, y = np.full((6, 6), 5e12), np.array([0, 1] * 3)
     assert kq.certify(SVC(kernel="precomputed").fit(K, y), K, y).verdict.startswith("Converged")
+
+
+def test_sets_settle_where_all_of_k_does_not_fit(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    y = (X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=300) > 0).astype(int)
+    model = SVC(tol=0.1).fit(X, y)
+    room = 8 * 300 * 200  # 200 rows
+
+    def tight(kernel, X):
+        return BlockGram.on(kernel, X, room)
+
+    monkeypatch.setattr("kernelqp.foreign.kernel.gram_on", tight)
+    monkeypatch.setattr("kernelqp.bound_search.band_duals", lambda *_: iter(()))
+    monkeypatch.setattr(
+        "kernelqp.bound_search._settled", lambda _, dual, theta: (dual, dual, theta)
+    )
+    c = kq.certify(model, X, y, tol=1e-9)
+    assert c.best_value == pytest.approx(c.dual_value, rel=1e-12)
 
 
 def test_sets_that_do_not_settle_in_time_leave_the_other_attempts(monkeypatch):
