@@ -17,8 +17,9 @@ from kernelqp.elbow import elbow_solve, solve_as_it_stands
 from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
 from kernelqp.repair import best_offset, feasible, lower_bound, repair_dual, repair_primal
 from kernelqp.scales import gap_scale, relative_gap, target_unit
-from kernelqp.solvers.active_set import CLOSE, active_set, settle_by_factor, settle_sets
+from kernelqp.solvers.active_set import from_start, settle_by_factor
 from kernelqp.solvers.kernel_qp import KernelQP
+from kernelqp.solvers.sets import CLOSE, settle_sets
 from kernelqp.solvers.watch import HaltedError, Watch
 from kernelqp.threads import ONE_THREAD
 
@@ -137,11 +138,9 @@ def _by_sets(risk: RegularizedRisk, qp: KernelQP, near: Vector) -> Iterator[Atte
     """
     try:
         with ONE_THREAD:
-            settled = settle_sets(qp, qp.at(near), CLOSE)
+            settled = settle_sets(qp, qp.at(near), CLOSE) or settle_by_factor(qp)
             if settled is None and qp.kernel.fits:
-                settled = settle_by_factor(qp)
-            if settled is None and qp.kernel.fits:
-                settled = active_set(qp, near, 1)
+                settled = from_start(qp, near, 1)
     except HaltedError:
         return
     if settled is not None:

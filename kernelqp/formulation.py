@@ -211,7 +211,8 @@ class Formulation:
             more rows, known again by their features. Its sets are tried first.
         time_limit : float
             Seconds after which the best answer so far is certified and returned, as
-            Status.LIMIT if that is not enough; reading the data and certifying come on top.
+            Status.LIMIT if that is not enough; reading the data and certifying come on top. No
+            other solver takes over where it is given.
             Ctrl-C does the same while our solver runs; a second one is Python's own.
         memory : int or str
             Bytes of rows of K that are kept: 2_000_000_000, "4GB" (unless said otherwise),

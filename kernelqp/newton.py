@@ -39,7 +39,7 @@ WIDE = 1000  # features from which a Hessian is not formed
 ENOUGH = 1e-14  # of |P|: a decrement below it is rounding
 SHAKY = 1e-5  # a pivot of the Cholesky factor from which half of the figures are lost
 EXACT = 0.1  # of t: to what the least P along a step is found
-SHORT = 0.1  # a step that is worth less of its length calls for bends
+SHORT = 0.1  # a step that is worth less of its length calls for more bend
 LEAST, MOST = 1e-6, 1e6  # of c: the bend that every row may be given
 GROWTH = 10.0  # of that bend
 REFINED = 3  # rounds in which β is made to agree with w
@@ -138,9 +138,10 @@ def newton_primal(
 def damped(damping: float, t: float) -> float:
     """Return the bend, in units of c, to give every row in the next step after one of length t.
 
-    Where no row bends, far out, a step along an offset has no end.
+    It begins where no part of a step falls: where no row bends, far out, a step along an offset has
+    no end.
     """
-    if t < SHORT:
+    if t == 0.0 or (damping and t < SHORT):
         return min(max(GROWTH * damping, LEAST), MOST)
     return (damping / GROWTH if damping > LEAST else 0.0) if t >= 0.5 else damping
 

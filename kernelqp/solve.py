@@ -81,6 +81,8 @@ def _solved(
             proof = separation_proof(risk.centred)
             if proof is not None:
                 return infeasible(formulation, proof, started)
+        if own.time_limit < math.inf:  # no other solver keeps it
+            break
     best = runs.best or runs.rescued(solvers[-1])
     status = status_of(best)
     whole = NATIVE not in solvers

@@ -17,6 +17,7 @@ from kernelqp.repair import (
     EPS,
     column_of,
     offset_end,
+    offset_slope,
     slope_rounding,
     steps_along,
     unit_of_predictions,
@@ -147,8 +148,10 @@ def margin_range(
         turn = np.sign(column) * delta
         first = _outer_end(risk, values + turn, float(start), 1, way)
         last = _outer_end(risk, values - turn, float(start), -1, way)
-        low = low + np.minimum(column * first, column * last)
-        high = high + np.maximum(column * first, column * last)
+        moves = np.flatnonzero(column)  # an end may be infinite
+        moved = column[moves] * first, column[moves] * last
+        low[moves] += np.minimum(*moved)
+        high[moves] += np.maximum(*moved)
     ends = risk.targets * low, risk.targets * high
     return np.minimum(*ends), np.maximum(*ends)
 
@@ -158,8 +161,8 @@ def _outer_end(
 ) -> float:
     """Return a bound on the least (side 1) or the greatest (−1) θ that minimises P at ``values``.
 
-    The jump of the slope of a piecewise linear loss where it turns, or one before it that sums of
-    n terms cannot tell from it.
+    The jump of the slope of a piecewise linear loss where it turns, or one farther out that sums of
+    n terms cannot tell from it; infinite where P is flat beyond the first jump or the last.
     """
     jumps, after = (np.zeros(0), np.zeros(0)) if risk.loss.hard else steps_along(risk, values, way)
     rounding = 2.0 * slope_rounding(risk)
@@ -167,6 +170,9 @@ def _outer_end(
     if k >= after.size:
         return offset_end(risk, values, start, side, way)
     size = float(np.abs(values).max(initial=0.0)) + abs(float(jumps[k]))
+    before = float(jumps[0]) - max(size, 1.0)
+    if k == 0 and side > 0 and offset_slope(risk, values, way, before, -1) >= -rounding:
+        return -math.inf
     return float(jumps[k]) - side * 8.0 * EPS * size
 
 

@@ -84,7 +84,8 @@ class OneThread:
         try:
             yield
         finally:
-            if lift and self._owner == threading.get_ident():  # or an interrupt has left it behind
+            here = self._owner == threading.get_ident()  # an interrupt may have left this behind
+            if lift and here and self._limiter is None:
                 self._limit()
 
 

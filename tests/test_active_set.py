@@ -8,19 +8,17 @@ from sklearn.datasets import load_diabetes
 
 import kernelqp as kq
 from kernelqp import losses
-from kernelqp.solvers import active_set as active_set_file
-from kernelqp.solvers import smo
+from kernelqp.solvers import sets, smo
 from kernelqp.solvers.active_set import (
-    CLOSE,
     active_set,
     balanced,
     feasible_start,
     settle_near,
-    settle_sets,
 )
 from kernelqp.solvers.interior import interior_point
 from kernelqp.solvers.kernel_qp import KernelQP
 from kernelqp.solvers.native import native
+from kernelqp.solvers.sets import CLOSE, settle_sets
 from kernelqp.solvers.smo import descend
 from tests.random_risks import PRICES, known_to, random_risk
 
@@ -194,10 +192,8 @@ def test_sets_that_cycle_are_given_up_and_the_answer_is_still_exact(monkeypatch)
 
 def test_a_start_whose_sets_are_wrong_is_given_up_after_one_round(monkeypatch):
     """Its sets would be changed round after round, through systems of nearly all rows."""
-    rounds, entering = [], active_set_file._entering
-    monkeypatch.setattr(
-        active_set_file, "_entering", lambda *a: (rounds.append(1), entering(*a))[1]
-    )
+    rounds, entering = [], sets.entering
+    monkeypatch.setattr(sets, "entering", lambda *a: (rounds.append(1), entering(*a))[1])
     risk = dense_risk(losses.Hinge(), n=600, offset="none")
     qp = KernelQP.of(risk)
     far = np.where(risk.targets > 0, qp.row.upper, qp.row.lower)

@@ -9,10 +9,12 @@ import kernelqp as kq
 from kernelqp.block_gram import BlockGram
 from kernelqp.gram import Gram
 from kernelqp.kernels import RBF, Linear, Polynomial, Precomputed
-from kernelqp.solvers import interior
-from kernelqp.solvers.active_set import settle_by_factor
+from kernelqp.solvers import active_set, interior
+from kernelqp.solvers.active_set import gap_left, settle_by_factor
 from kernelqp.solvers.kernel_qp import KernelQP, KernelRows
 from kernelqp.solvers.low_rank import SEEN, thin_factor
+from kernelqp.solvers.native import native
+from kernelqp.solvers.watch import HaltedError, Watch
 
 N = 600
 X, LABELS = make_classification(N, 12, n_informative=8, n_redundant=0, flip_y=0.05, random_state=0)
@@ -29,6 +31,12 @@ def test_a_kernel_of_features_has_their_number(kernel, rank):
     assert np.abs(factor @ factor.T - K).max() <= 1e-12 * K.max()
 
 
+@pytest.mark.parametrize("d", [70, 120])
+def test_many_features_of_the_same_size_are_taken_to_the_last(d):
+    Z = np.random.default_rng(0).normal(size=(1000, d))
+    assert thin_factor(KernelRows(Gram.dense(Z @ Z.T)), 125).shape == (1000, d)
+
+
 def test_smooth_functions_of_few_features_have_few_directions():
     K = RBF(gamma=0.01)(X[:, :2], X[:, :2])
     factor = thin_factor(KernelRows(Gram.dense(K)), N // 4)
@@ -39,11 +47,12 @@ def test_smooth_functions_of_few_features_have_few_directions():
 def test_a_kernel_of_full_rank_is_given_up_after_a_few_rows():
     gram = BlockGram.on(RBF(gamma=1.0), X)
     assert thin_factor(KernelRows(gram), N // 2) is None
-    assert gram.store.filled <= max(SEEN, N // 8)
+    assert gram.store.filled <= 3 * SEEN
 
 
 def test_more_directions_than_asked_for():
     assert thin_factor(KernelRows(Gram.dense(X @ X.T)), 11) is None
+    assert thin_factor(KernelRows(Gram.dense(X @ X.T)), 12).shape == (N, 12)
     assert thin_factor(KernelRows(Gram.dense(X @ X.T)), 0) is None
 
 
@@ -79,3 +88,46 @@ def test_the_optimum_of_a_precomputed_kernel_that_stopped_early_is_found():
     found = kq.certify(model, K, Y)
     assert found.verdict.startswith("Not converged")
     assert found.best_value == pytest.approx(found.dual_value, rel=1e-9)
+
+
+def test_where_sets_do_not_settle_the_answer_on_the_factor_serves(monkeypatch):
+    """Every row is a combination of five others, and the optimum is 0."""
+    monkeypatch.setattr(active_set, "one_by_one", lambda *_: pytest.fail("a row at a time"))
+    Z = np.random.default_rng(0).normal(size=(300, 5))
+    for nu in (0.01, 0.1):
+        found = kq.OneClassSVM(nu=nu, kernel=Precomputed()).solve(Z @ Z.T, tol=1e-9)
+        assert found.certificate.certified
+        assert found.solver == "active set"
+
+
+LOSSES = [kq.losses.Hinge(), kq.losses.SquaredHinge(), kq.losses.EpsilonInsensitive(0.1)]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_what_rows_could_gain_alone_bounds_the_gap(loss):
+    risk = kq.RegularizedRisk(Gram.dense(X @ X.T), Y, 0.7, loss, "none")
+    qp, optimum = KernelQP.of(risk), risk.solve(tol=1e-10).value
+    rng = np.random.default_rng(0)
+    for size in (1.0, 1e-3):
+        near = np.clip(size * rng.normal(size=N), qp.row.lower, qp.row.upper)
+        at = qp.at(near)
+        assert optimum - risk.dual_value(near) <= gap_left(qp, at, np.zeros(0)) * (1 + 1e-12)
+    best = native(risk)[0]
+    assert gap_left(qp, qp.at(best), np.zeros(0)) <= 1e-9 * optimum
+
+
+def test_the_thin_factor_of_a_kernel_keeps_to_the_limits_of_the_solve():
+    qp = KernelQP.of(kq.RegularizedRisk(Gram.dense(X @ X.T), Y, 1.0, kq.losses.Hinge()), Watch(0.0))
+    with pytest.raises(HaltedError):
+        settle_by_factor(qp)
+    gram = BlockGram.on(Linear(), X, memory=8 * N * 50)
+    risk = kq.RegularizedRisk(gram, Y, 1.0, kq.losses.Hinge())
+    assert settle_by_factor(KernelQP.of(risk)) is None
+
+
+def test_no_other_solver_takes_over_where_time_is_limited():
+    K = 1e8 * X @ X.T
+    method = kq.SoftMarginSVM(C=1e8, kernel=Precomputed())
+    found = method.solve(K, Y, time_limit=60.0, tol=1e-12)
+    assert not found.certificate.certified
+    assert found.solver.startswith(("active set", "interior point", "native"))

@@ -137,8 +137,8 @@ def test_offsets_of_several_columns(gram, offset, C):
     assert s.value == near(theirs.value, rel=1e-5)
 
 
-def test_far_out_no_row_bends_and_steps_are_held_back():
-    C = 1e4
+@pytest.mark.parametrize("C", [1e4, 1e6])
+def test_far_out_no_row_bends_and_steps_are_held_back(C):
     risk = risk_of("linear", C, OFFSETS["one odd column with a price"](150, C))
     s = risk.solve("primal", solver="native")
     assert exact(s), s
@@ -164,6 +164,17 @@ def test_a_method_of_the_hinges_power_takes_it_by_name():
 
 
 # --- the search -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("q", [2.5, 3.0])
+@pytest.mark.parametrize("C", [1e10, 1e12])
+@pytest.mark.parametrize("intercept", ["free", "none"])
+def test_a_step_that_is_short_is_no_reason_to_hold_the_next_one_back(q, C, intercept):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 3))
+    y = np.where(rows[:, 0] + rng.normal(size=80) > 0, 1, -1)
+    method = kq.SoftMarginSVM(C=C, slack_power=q, kernel=kq.RBF(gamma=0.5), intercept=intercept)
+    assert method.solve(rows, y, solver="native").certificate.certified
 
 
 def test_a_line_falls_by_its_decrement_and_the_search_keeps_to_it():

@@ -7,6 +7,10 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 import kernelqp as kq
+from kernelqp import losses
+from kernelqp.repair import best_offset
+from kernelqp.risk import Offset
+from kernelqp.support import margin_range
 
 near = pytest.approx
 
@@ -179,3 +183,28 @@ def test_the_intercept_lies_in_its_interval(method, X, y):
         s = method.solve(X, y, form=form)
         low, high = s.intercept_interval
         assert low - 1e-6 <= s.intercept <= high + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_margins_at_every_offset_that_is_as_good_are_in_their_range(seed):
+    """Also of a group of one class, whose offset may go on for ever."""
+    rng = np.random.default_rng(seed)
+    n = 40
+    first = np.arange(n) < n // 2
+    basis = np.column_stack([first, ~first]).astype(float)
+    y = np.where(first | (seed % 2 == 0), np.where(rng.normal(size=n) > 0, 1.0, -1.0), -1.0)
+    gram = kq.Gram.dense(np.eye(n))
+    offset = Offset(basis, np.zeros(2), None)
+    risk = kq.RegularizedRisk(gram, y, rng.uniform(0.1, 2.0, n), losses.Hinge(), offset)
+    function = risk.function(rng.normal(size=n))
+    theta = best_offset(risk, function, np.zeros(2))
+    least = risk.primal_value(function, theta)
+    low, high = margin_range(risk, function, theta, 0.0)
+    for k in range(2):
+        for t in (*np.linspace(-50.0, 50.0, 401), *(theta[k] + np.linspace(-0.1, 0.1, 21))):
+            other = theta.copy()
+            other[k] = t
+            if risk.primal_value(function, other) <= least:
+                z = y * risk.predictions(function, other)
+                assert (low - 1e-12 <= z).all()
+                assert (z <= high + 1e-12).all()

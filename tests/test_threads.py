@@ -137,6 +137,12 @@ def test_a_step_that_ends_after_its_owner_has_left_sets_no_limit():
         step.__enter__()
     step.__exit__(None, None, None)  # as an interrupt may have it
     assert blas_threads() == before
+    with one:
+        step = one.lifted(MANY)
+        step.__enter__()
+    with one:
+        step.__exit__(None, None, None)
+    assert blas_threads() == before
 
 
 def test_whoever_comes_second_leaves_blas_as_it_is():

@@ -121,8 +121,10 @@ def sub_gram(gram: Gram, chosen: Indices, parts: int = 1) -> Gram:
     return Gram.dense(gram.submatrix(chosen), psd=True)
 
 
-def check_box(name: str, risk: RegularizedRisk, beta: Vector, index: Indices) -> None:
-    """Refuse dual coefficients of other labels, weights or another C.
+def check_box(
+    name: str, risk: RegularizedRisk, beta: Vector, index: Indices, price: str = "C"
+) -> None:
+    """Refuse dual coefficients of other labels, weights or another ``price``.
 
     Raises
     ------
@@ -136,7 +138,7 @@ def check_box(name: str, risk: RegularizedRisk, beta: Vector, index: Indices) ->
         raise UnreadableModel(
             f"{name} cannot be certified: the dual coefficient of row {index[i]} is "
             f"{beta[i]:.4g}, and its bounds are {low[i]:.4g} and {high[i]:.4g}; pass the labels "
-            f"and the sample_weight of the fit, and the model with the C of the fit"
+            f"and the sample_weight of the fit, and the model with the {price} of the fit"
         )
 
 

@@ -75,8 +75,7 @@ class LibsvmModel:
         if nu is not None and not 0 < nu <= 1:
             raise InputError(f"nu must be a number > 0 and at most 1; got {nu!r}")
         try:
-            head, _, body = file.read_text().partition("\nSV\n")
-            header = dict(line.split(" ", 1) for line in head.splitlines())
+            header, body = _parts(file.read_text())
             kind = header.get("svm_type")
             if kind not in KINDS:
                 raise UnreadableModel(
@@ -179,6 +178,14 @@ class LibsvmModel:
                 f"a bound that would show it: {ASK}"
             )
         return np.full(len(tops), max(known))
+
+
+def _parts(text: str) -> tuple[dict[str, str], str]:
+    """Return the header and the support vectors below it."""
+    head, _, body = text.partition("\nSV\n")
+    if not head.startswith("svm_type "):
+        raise ValueError("it does not begin with svm_type")
+    return dict(line.split(" ", 1) for line in head.splitlines()), body
 
 
 def _rows(body: str, classes: int) -> tuple[Matrix, Matrix]:

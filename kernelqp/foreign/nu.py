@@ -82,7 +82,7 @@ def nu_svc_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
     )
     risk = margin_risk(gram, signs, weights, nu, free=True)
     turned = np.sign(signs @ coefficients)  # LIBSVM has divided by a ρ < 0 where it stopped early
-    check_box(name, risk, turned * rho * coefficients, index)
+    check_box(name, risk, turned * rho * coefficients, index, "nu")
     theta = offsets(rho * b, rho, free=True)
     return nu_reading(name, objective, risk, rho * coefficients, theta, index, remedies)
 
@@ -153,7 +153,7 @@ def one_class_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of 
     )
     theta = offsets(0.0, -b / total, free=False)
     risk = one_class_risk(gram, weights, nu)
-    check_box(name, risk, coefficients / total, index)
+    check_box(name, risk, coefficients / total, index, "nu")
     return nu_reading(name, objective, risk, coefficients / total, theta, index, remedies)
 
 

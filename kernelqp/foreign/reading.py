@@ -97,6 +97,7 @@ class Rows:
 
     def targets(self, y: Any) -> Vector:
         """Return regression targets of the rows in use."""
+        _check_given(y)
         values = read_targets(y)
         self._check_length(values)
         return values[self.index]
@@ -109,6 +110,7 @@ class Rows:
         InputError
             If a label is none of the model's.
         """
+        _check_given(y)
         classes = np.asarray(model.classes_)
         try:
             values = np.ravel(np.asarray(y))
@@ -135,6 +137,11 @@ class Rows:
     def _check_length(self, values: Any) -> None:
         if len(values) != self.n:
             raise DataError(f"X has {self.n} rows, y has {len(values)}")
+
+
+def _check_given(y: Any) -> None:
+    if y is None:
+        raise DataError("y is missing: pass the y of the fit")
 
 
 def fitted(model: Any, attribute: str) -> Any:

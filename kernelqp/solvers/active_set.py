@@ -1,18 +1,11 @@
 """The active set method for the kernel QP: the optimum, exactly, from a rough start.
 
-Rows are free, or fixed at an end of their box or at the kink of ε at 0. The free rows E solve
+From there sets are changed until none changes. They may cycle from afar: then a thin factor of K
+may know better, or the start is improved, and where that does not help the interior point method
+takes over.
 
-    [K_EE + ridge_E   B_E] [Δβ_E]   [G_E − ε_E sgn]
-    [B_E'             0  ] [θ   ] = [d − B'β      ]
-
-and all rows are judged at that point: free rows beyond their piece are fixed at its end, fixed rows
-whose slope points inwards are freed, many at a time; this is Newton's method on the conditions of
-optimality, and it ends when no row changes. It may cycle from afar: then the start is improved, and
-where that does not help the interior point method takes over.
-
-Source: Hintermüller, Ito & Kunisch (2002), The primal-dual active set strategy as a semismooth
-Newton method, SIAM J. Optim. 13(3), 865-888; Scheinberg (2006), An efficient implementation of an
-active set method for SVMs, JMLR 7, 2237-2257.
+Source: Scheinberg (2006), An efficient implementation of an active set method for SVMs, JMLR 7,
+2237-2257.
 """
 
 from __future__ import annotations
@@ -23,39 +16,45 @@ import numpy as np
 
 from kernelqp.solvers.free_rows import FreeRows
 from kernelqp.solvers.low_rank import near_by_factor
+from kernelqp.solvers.sets import CLOSE, ends, entering, refreshed, settle_sets, solve_free
 from kernelqp.solvers.smo import SMALL, descend
 
 if TYPE_CHECKING:
-    from kernelqp._types import Indices, Mask, Matrix, Vector
-    from kernelqp.solvers.free_rows import Solve
+    from collections.abc import Callable
+
+    from kernelqp._types import Indices, Vector
     from kernelqp.solvers.kernel_qp import KernelQP, Position
 
 ROUGH = 0.025  # of the first violation: where the rough start ends
 KINKED = 0.1  # of that where rows may stop at 0 as well: they turn for longer
 FINER = 0.1  # of that: where it ends after the sets did not settle
 STARTS = 4
-CLOSE = 0.75  # of the free rows of a start, if many: where more change it has the wrong sets
-ROUNDS = 25
-PATIENCE = 4  # rounds without fewer changes
-FEW = 500  # rows that may change one at a time, and whose system costs nothing
-REFINED = 6
-DRIFTED = 1e-15  # of the sums in a slope: what steps may leave of rounding in it
-SOLVED = 1e-12  # of the size of a slope: what a solved system leaves
-ROUNDING = 1e-12  # of the size of a slope: what a fixed row may violate
+FEW = 500  # rows that may change one at a time
+FINE = 1e-10  # of the value: the gap of an answer that needs no sets
 
 
-def active_set(
-    qp: KernelQP, near: Vector | None = None, starts: int = STARTS
-) -> tuple[Vector, Vector] | None:
+def active_set(qp: KernelQP, near: Vector | None = None) -> tuple[Vector, Vector] | None:
     """Return (β, θ) at which no row changes; None where the sets never settle.
 
-    ``near`` is a β in the box, not balanced, whose sets are tried first; ``starts`` says how often
-    a rough start is made finer.
+    ``near`` is a β in the box, not balanced, whose sets are tried first.
     """
     found = None if near is None else settle_sets(qp, qp.at(near), CLOSE)
+    return found or from_start(qp, near, STARTS, settle_by_factor)
+
+
+def from_start(
+    qp: KernelQP,
+    near: Vector | None,
+    starts: int,
+    otherwise: Callable[[KernelQP], tuple[Vector, Vector] | None] | None = None,
+) -> tuple[Vector, Vector] | None:
+    """Settle the sets of a rough start, from ``near`` if given, which is made finer in turn.
+
+    ``otherwise`` is tried once, where the first start did not settle.
+    """
     start = feasible_start(qp)
-    if found is not None or start is None:
-        return found
+    if start is None:
+        return None
     at = qp.at(start)
     size = _violation(qp, at)
     if size == 0.0:  # nothing to gain: the targets are all 0, say
@@ -64,11 +63,11 @@ def active_set(
         return None
     at = at if near is None else qp.at(balanced(qp, near))
     stop = ROUGH * size * (KINKED if qp.row.eps.any() else 1.0)
-    for turn in range(starts):
+    for _ in range(starts):
         descend(qp, at, stop, 20 * qp.n + 1000)
         found = settle_sets(qp, at.copy())
-        if found is None and turn == 0:
-            found = settle_by_factor(qp)
+        if found is None and otherwise is not None:
+            found, otherwise = otherwise(qp), None
         if found is not None:
             return found
         stop *= FINER
@@ -76,23 +75,53 @@ def active_set(
 
 
 def settle_by_factor(qp: KernelQP) -> tuple[Vector, Vector] | None:
-    """Settle the sets of what the interior point method finds on a thin factor, if K has one."""
-    near = near_by_factor(qp)
-    return None if near is None else settle_near(qp, *near)
+    """Settle the sets of what the interior point method finds on a thin factor, if K has one.
+
+    Where they do not, as rows that are combinations of others have it, its own answer will do.
+    """
+    near = near_by_factor(qp) if qp.kernel.fits else None
+    if near is None:
+        return None
+    found = settle_sets(qp, qp.at(snapped(qp, *near)))
+    if found is not None:
+        return found
+    at = qp.at(near[0])
+    value = abs(float(at.beta @ qp.row.q - np.abs(at.beta) @ qp.row.eps))
+    size = value or 0.5 * float(at.beta**2 @ qp.diagonal)  # where nothing but K counts
+    return near if gap_left(qp, at, near[1]) <= FINE * size else None
 
 
 def settle_near(qp: KernelQP, beta: Vector, theta: Vector) -> tuple[Vector, Vector] | None:
     """Settle the sets of a point near the optimum, whose free rows are those well in their box."""
+    found = settle_sets(qp, qp.at(snapped(qp, beta, theta)))
+    return one_by_one(qp, qp.at(beta)) if found is None and qp.n <= FEW else found
+
+
+def snapped(qp: KernelQP, beta: Vector, theta: Vector) -> Vector:
+    """Return β with the rows that are not well in their box at its ends, or at 0."""
     row = qp.row
-    at = qp.at(beta)
-    slope = at.slope - qp.basis @ theta - np.sign(beta) * row.eps
+    slope = qp.at(beta).slope - qp.basis @ theta - np.sign(beta) * row.eps
     unit = np.maximum(qp.diagonal + row.ridge, SMALL * float(qp.diagonal.max(initial=0.0)))
     low = np.where((row.eps > 0) & (beta > 0), 0.0, row.lower)
     high = np.where((row.eps > 0) & (beta < 0), 0.0, row.upper)
     to_low = (beta - low) * unit <= np.maximum(-slope, 0.0)
     to_high = (high - beta) * unit <= np.maximum(slope, 0.0)
-    found = settle_sets(qp, qp.at(np.where(to_low, low, np.where(to_high, high, beta))))
-    return one_by_one(qp, qp.at(beta)) if found is None and qp.n <= FEW else found
+    return np.asarray(np.where(to_low, low, np.where(to_high, high, beta)))
+
+
+def gap_left(qp: KernelQP, at: Position, theta: Vector) -> float:
+    """Return Σ of what each row alone could gain at θ: an upper bound on P − D of a balanced β."""
+    row, beta = qp.row, at.beta
+    slope = at.slope - qp.basis @ theta
+    rise = np.maximum(slope - np.where(beta >= 0, row.eps, -row.eps), 0.0)
+    fall = np.maximum(np.where(beta > 0, row.eps, -row.eps) - slope, 0.0)
+    with np.errstate(all="ignore"):  # 0 to infinity: no gain, as the other bound says
+        ways = [
+            np.fmin(gain * room, 0.5 * gain**2 / row.ridge)
+            for gain, room in ((rise, row.upper - beta), (fall, beta - row.lower))
+        ]
+    gained = np.where(rise > 0, ways[0], 0.0) + np.where(fall > 0, ways[1], 0.0)
+    return float(gained.sum())
 
 
 def one_by_one(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
@@ -114,10 +143,10 @@ def one_by_one(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
         theta, solved = solution
         t, blocking = _room(qp, at, ahead, rows, piece)
         if solved and t >= 1.0:
-            enter, sides = _entering(qp, ahead, theta, free)
+            enter, sides = entering(qp, ahead, theta, free)
             at = ahead
             if not enter.any():
-                if _refreshed(qp, at):
+                if refreshed(qp, at):
                     continue
                 return at.beta, theta
             slope = np.abs(at.slope - qp.basis @ theta)
@@ -129,17 +158,9 @@ def one_by_one(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
             upwards = int(ahead.beta[blocking] > at.beta[blocking])
             at.beta[rows] += t * (ahead.beta - at.beta)[rows]
             at.slope += t * (ahead.slope - at.slope)
-            at.beta[blocking] = _ends(qp, np.array([blocking]), piece)[upwards][0]
+            at.beta[blocking] = ends(qp, np.array([blocking]), piece)[upwards][0]
             free[blocking] = False
     return None
-
-
-def _ends(qp: KernelQP, rows: Indices, piece: Vector) -> tuple[Vector, Vector]:
-    """Return the ends of the piece that rows are on."""
-    priced = qp.row.eps[rows] > 0
-    low = np.where(priced & (piece[rows] > 0), 0.0, qp.row.lower[rows])
-    high = np.where(priced & (piece[rows] < 0), 0.0, qp.row.upper[rows])
-    return low, high
 
 
 def _room(
@@ -147,7 +168,7 @@ def _room(
 ) -> tuple[float, int]:
     """Return the share of a step at which a free row meets an end, and that row; inf and −1."""
     move, beta = (ahead.beta - at.beta)[rows], at.beta[rows]
-    low, high = _ends(qp, rows, piece)
+    low, high = ends(qp, rows, piece)
     with np.errstate(all="ignore"):  # a step of next to nothing meets no end
         share = np.where(
             move > 0, (high - beta) / move, np.where(move < 0, (low - beta) / move, np.inf)
@@ -190,173 +211,3 @@ def _violation(qp: KernelQP, at: Position) -> float:
         spread = [float(np.ptp(slope[group])) for group in qp.groups]
         return max(spread)
     return float(np.abs(slope).max(initial=0.0))
-
-
-def settle_sets(
-    qp: KernelQP, at: Position, close: float | None = None
-) -> tuple[Vector, Vector] | None:
-    """Change sets until none changes; None where that takes too long.
-
-    ``close`` is the share of the free rows that may change at first.
-    """
-    row, beta = qp.row, at.beta
-    piece = np.where(beta > 0, 1.0, np.where(beta < 0, -1.0, 0.0))
-    free = (beta > row.lower) & (beta < row.upper) & ((row.eps == 0) | (beta != 0))
-    fewest, waited, exactly, system = qp.n + 1, 0, False, FreeRows(qp)
-    for _ in range(ROUNDS):
-        qp.watch.check()
-        _open(qp, at, free, piece)
-        solution = solve_free(system, qp, at, np.flatnonzero(free), piece, exactly=exactly)
-        if solution is None:
-            return None
-        theta, solved = solution
-        out = free & _beyond(qp, beta, piece)
-        enter, sides = _entering(qp, at, theta, free)
-        enter &= solved
-        changes = int(out.sum() + enter.sum())
-        if changes == 0:
-            if not solved:
-                return None
-            if exactly and not _refreshed(qp, at):
-                return beta, theta
-            exactly = True
-        waited = 0 if changes < fewest else waited + 1
-        if waited > PATIENCE or (close is not None and changes > close * max(free.sum(), FEW)):
-            return None
-        close = None
-        fewest = min(fewest, changes)
-        _fix(qp, at, np.flatnonzero(out), piece)
-        piece[enter] = sides[enter]
-        free = (free & ~out) | enter
-    return None
-
-
-def _open(qp: KernelQP, at: Position, free: Mask, piece: Vector) -> None:
-    """Free, in a column without a free row that lacks its price, the row that may move most."""
-    row, beta = qp.row, at.beta
-    for group, price in zip(qp.groups, qp.price, strict=True):
-        lack = float(price - beta[group].sum())
-        if free[group].any() or abs(lack) <= 1e-14 * float(np.abs(beta[group]).sum()):
-            continue
-        kink = row.eps[group] * np.where(beta[group] * lack >= 0, 1.0, -1.0)
-        gain = np.sign(lack) * at.slope[group] - kink
-        ends = row.upper[group] if lack > 0 else row.lower[group]
-        i = group[int(np.argmax(np.where(beta[group] != ends, gain, -np.inf)))]
-        free[i] = True
-        piece[i] = np.sign(beta[i]) or np.sign(lack)
-
-
-def _refreshed(qp: KernelQP, at: Position) -> bool:
-    """Compute the slope anew; return whether the steps have left more in it than rounding."""
-    slope, root = qp.at(at.beta).slope, np.sqrt(qp.diagonal)
-    known = np.sqrt(qp.n) * float(np.abs(at.beta) @ root) * float(root.max(initial=0.0))
-    known += float(np.abs(slope).max(initial=0.0))
-    drift = float(np.abs(slope - at.slope).max(initial=0.0))
-    at.slope[:] = slope
-    return bool(drift > DRIFTED * known)
-
-
-def solve_free(
-    system: FreeRows, qp: KernelQP, at: Position, rows: Indices, piece: Vector, *, exactly: bool
-) -> tuple[Vector, bool] | None:
-    """Move the free rows to the solution of their system; return θ, and whether it solves it.
-
-    A singular matrix is given a little on its diagonal, which refinement makes up for; where its
-    rows ask for what cannot be, the answer is a long way along what they cannot tell apart.
-    ``exactly`` refines as far as that goes, else as far as the sets need.
-    """
-    if rows.size == 0:
-        return _idle_offset(qp, at), True
-    start, found = at.copy(), None
-    for solve in system.solvers(rows):
-        at.beta[:], at.slope[:] = start.beta, start.slope
-        found = _refined(qp, at, rows, piece, solve, exactly=exactly)
-        if found[1]:
-            break
-    return found
-
-
-def _refined(
-    qp: KernelQP, at: Position, rows: Indices, piece: Vector, solve: Solve, *, exactly: bool
-) -> tuple[Vector, bool]:
-    """Solve the system by its factor, and refine while that halves what is left."""
-    row, basis = qp.row, qp.basis[rows]
-    inner = solve(basis) if basis.size else basis
-    empty = ~basis.any(axis=0)
-    schur = basis.T @ inner
-    schur[empty, empty] = 1.0
-    theta = np.zeros(basis.shape[1])
-    size, before = float(np.abs(at.slope).max(initial=0.0)), np.inf
-    for _ in range(REFINED):
-        left = at.slope[rows] - piece[rows] * row.eps[rows] - basis @ theta
-        lack = np.where(empty, 0.0, qp.price - _column_sums(qp, at.beta))
-        now = float(np.abs(left).max()) / size if size else 0.0
-        enough = 1e-15 if exactly or not np.isfinite(before) else SOLVED
-        if now <= enough or not now <= 0.5 * before:
-            break
-        before = now
-        step = solve(left)
-        if theta.size:
-            change = _least_change(schur, basis.T @ step - lack)
-            step, theta = step - inner @ change, theta + change
-        at.beta[rows] += step
-        at.slope -= qp.kernel.product(rows, step)
-        at.slope[rows] -= row.ridge[rows] * step
-    if empty.any():
-        theta = np.where(empty, _idle_offset(qp, at), theta)
-    return theta, now <= SOLVED
-
-
-def _least_change(schur: Matrix, right: Vector) -> Vector:
-    """Solve the system of the columns, with least norm where it is singular."""
-    if schur.size == 1 and schur[0, 0] != 0.0:
-        return np.asarray(right / schur[0, 0])
-    return np.asarray(np.linalg.lstsq(schur, right)[0])
-
-
-def _column_sums(qp: KernelQP, beta: Vector) -> Vector:
-    return np.array([beta[group].sum() for group in qp.groups])
-
-
-def _idle_offset(qp: KernelQP, at: Position) -> Vector:
-    """Return θ in the middle of what the fixed rows allow, for a column without a free row."""
-    row, beta = qp.row, at.beta
-    up = np.where(beta < row.upper, at.slope - np.where(beta >= 0, row.eps, -row.eps), -np.inf)
-    down = np.where(beta > row.lower, at.slope - np.where(beta > 0, row.eps, -row.eps), np.inf)
-    found = []
-    for group in qp.groups:
-        ends = [float(up[group].max()), float(down[group].min())]
-        finite = [end for end in ends if np.isfinite(end)]
-        found.append(sum(finite) / len(finite) if finite else 0.0)
-    return np.array(found)
-
-
-def _beyond(qp: KernelQP, beta: Vector, piece: Vector) -> Mask:
-    """Whether β has left the box, or with an ε the side of 0 that it is on."""
-    row = qp.row
-    turned = (row.eps > 0) & (beta * piece < 0)
-    return np.asarray((beta < row.lower) | (beta > row.upper) | turned)
-
-
-def _entering(qp: KernelQP, at: Position, theta: Vector, free: Mask) -> tuple[Mask, Vector]:
-    """Return the fixed rows whose slope points inwards, and the side that each moves to."""
-    row, beta = qp.row, at.beta
-    slope = at.slope - qp.basis @ theta if theta.size else at.slope
-    rounding = ROUNDING * (np.abs(slope) + np.abs(row.q) + float(np.abs(theta).max(initial=0.0)))
-    rise = slope - np.where(beta >= 0, row.eps, -row.eps)
-    fall = slope - np.where(beta > 0, row.eps, -row.eps)
-    up = ~free & (beta < row.upper) & (rise > rounding)
-    down = ~free & (beta > row.lower) & (fall < -rounding)
-    sides = np.where(up, np.where(beta >= 0, 1.0, -1.0), np.where(beta <= 0, -1.0, 1.0))
-    return up | down, sides
-
-
-def _fix(qp: KernelQP, at: Position, rows: Indices, piece: Vector) -> None:
-    """Put rows on the end of their piece that they have passed."""
-    if not rows.size:
-        return
-    row, beta = qp.row, at.beta[rows]
-    moved = np.clip(beta, *_ends(qp, rows, piece))
-    at.slope -= qp.kernel.product(rows, moved - beta)
-    at.slope[rows] -= row.ridge[rows] * (moved - beta)
-    at.beta[rows] = moved

@@ -23,38 +23,42 @@ from kernelqp.solvers.interior import interior_point
 if TYPE_CHECKING:
     from kernelqp._types import Matrix, Vector
     from kernelqp.solvers.kernel_qp import KernelQP, KernelRows
+    from kernelqp.solvers.watch import Watch
 
 LEFT = 1e-13  # of the trace: what a factor may leave
 THIN = 8  # columns are at most one in so many of the rows
-SEEN, SHARE = 64, 4  # columns, or one in so many, after which it shows how fast the trace falls
+SEEN = 16  # columns by whose part of the trace it is told whether the rest can be taken in time
 
 
 def near_by_factor(qp: KernelQP) -> tuple[Vector, Vector] | None:
     """Return (β, θ) near the optimum, by a thin factor of K; None where it has none."""
-    factor = thin_factor(qp.kernel, qp.n // THIN)
+    factor = thin_factor(qp.kernel, qp.n // THIN, qp.watch)
     if factor is None:
         return None
     beta, theta, _ = interior_point(Gram.from_factor(factor), qp.row, qp.basis, qp.price, qp.watch)
     return beta, theta
 
 
-def thin_factor(kernel: KernelRows, most: int) -> Matrix | None:
+def thin_factor(kernel: KernelRows, most: int, watch: Watch | None = None) -> Matrix | None:
     """Return F, shape (n, r), r <= most, by pivoted Cholesky; None where more columns are needed.
 
-    It is given up as soon as the trace falls too slowly to end in time.
+    It is given up as soon as columns like the last ones cannot take the rest of the trace in time.
     """
     left = kernel.diagonal.astype(np.float64)
-    n, whole = left.size, float(left.sum())
+    n, traces = left.size, [float(left.sum())]
     columns, everyone = np.empty((most, n)), np.arange(n)
-    for k in range(most):
-        rest = float(left.sum()) / whole if whole > 0.0 else 0.0
-        if rest <= LEFT:
-            return np.ascontiguousarray(columns[: max(k, 1)].T) if k else np.zeros((n, 1))
-        if k >= max(SEEN, most // SHARE) and k * math.log(LEFT) < most * math.log(rest):
+    for k in range(most + 1):
+        if traces[-1] <= LEFT * traces[0]:
+            return np.ascontiguousarray(columns[:k].T) if k else np.zeros((n, 1))
+        taken = traces[-1 - SEEN] - traces[-1] if k >= SEEN else np.inf
+        if k == most or (most - k) * taken < SEEN * traces[-1]:
             return None
+        if watch is not None:
+            watch.check()
         i = int(np.argmax(left))
         row = kernel.block(np.array([i]), everyone)[0] - columns[:k, i] @ columns[:k]
         columns[k] = row / math.sqrt(left[i])
         left = np.maximum(left - columns[k] ** 2, 0.0)
         left[i] = 0.0
+        traces.append(float(left.sum()))
     return None

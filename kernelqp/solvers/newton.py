@@ -95,7 +95,7 @@ def _in_rows(
         slope, bend = float(alpha @ moved + price @ turn), float(step @ moved)
         line = Line(risk, p, moved + basis @ turn, slope, bend, decrement)
         done = not decrement > ENOUGH * abs(float(value))
-        t = 1.0 if done else line.search()
+        t = 1.0 if done and not damping else line.search()
         alpha, theta = alpha + t * step, theta + t * turn
         f = K @ alpha
         if (done and not damping) or (t == 0.0 and damping >= MOST):

@@ -26,7 +26,7 @@ def interrupting(calls):
 
 def test_the_bound_so_far_is_returned(monkeypatch):
     calls = []
-    monkeypatch.setattr("kernelqp.bound_search.active_set", interrupting(calls))
+    monkeypatch.setattr("kernelqp.bound_search.settle_sets", interrupting(calls))
     model = fit(SVC(C=100, max_iter=3), X, Y)
     found = kq.certify(model, X, Y)
     assert len(calls) == 1
@@ -36,7 +36,7 @@ def test_the_bound_so_far_is_returned(monkeypatch):
 
 def test_the_problems_still_to_come_get_their_first_bound(monkeypatch):
     calls = []
-    monkeypatch.setattr("kernelqp.bound_search.active_set", interrupting(calls))
+    monkeypatch.setattr("kernelqp.bound_search.settle_sets", interrupting(calls))
     X3, y3 = load_iris(return_X_y=True)
     found = kq.certify(fit(SVC(C=100, max_iter=3), X3, y3), X3, y3)
     assert len(calls) == 1

@@ -262,6 +262,12 @@ def test_coefficients_are_let_out_of_their_bounds_by_what_printing_costs():
     refused(model, "dual coefficient of row")
 
 
+@pytest.mark.parametrize("model", [SVC(), LinearSVC(), Ridge(), SVR()], ids=str)
+def test_a_y_that_is_missing(model):
+    y = TWO if hasattr(model, "dual") or isinstance(model, SVC) else REAL
+    refused(fit(model, X, y), "y is missing", y=None, kind=kq.InputError)
+
+
 def test_labels_that_are_not_those_of_the_fit():
     refused(fit(SVC(), X, TWO), "pass the labels", y=TWO.max() - TWO)
     refused(fit(SVC(), X, THREE), "against .* pass the labels", y=(THREE + 1) % 3)
