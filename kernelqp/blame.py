@@ -27,7 +27,7 @@ def blame(
     """Return stationarity, complementarity by row, domain and balance, before any repair."""
     low, high = domain_of(risk)
     beta = dual.coefficients
-    inside = np.clip(beta, low, high)
+    inside = np.minimum(np.maximum(beta, low), high)
     p = risk.predictions(function, theta)
     unit = unit_of_predictions(risk)
     miss = np.abs(p if risk.homogeneous else risk.targets - p)  # |1 − z| for targets ±1
@@ -48,5 +48,5 @@ def complementarity_by_row(risk: RegularizedRisk, beta: Vector, p: Vector) -> Ve
         z, size = risk.targets * p, np.abs(beta)
         return np.asarray(size * np.abs(z - 1) + size.mean() * np.maximum(1 - z, 0))
     low, high = risk.loss.domain(risk.targets)
-    g = np.clip(-beta / risk.costs, low, high)
+    g = np.minimum(np.maximum(-beta / risk.costs, low), high)
     return np.asarray(risk.costs * risk.loss.residual(risk.targets, p, g))
