@@ -133,8 +133,8 @@ def _qp_of_sets(risk: RegularizedRisk) -> KernelQP | None:
 def _by_sets(risk: RegularizedRisk, qp: KernelQP, near: Vector) -> Iterator[Attempt]:
     """Yield the optimum that sets near those of β settle at, if they do.
 
-    Else by a thin factor of K, or from the beginning, once; where K does not fit not at all. Sets
-    of a singular kernel may go on without an end, which ``LIMIT`` is.
+    Else what a thin factor of K finds, or from the beginning, once; where K does not fit not at
+    all. Sets of a singular kernel may go on without an end, which ``LIMIT`` is.
     """
     try:
         with ONE_THREAD:

@@ -164,6 +164,7 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     tight = relative <= SETTLED
     sets = find_support(risk, dual, function, theta, gap, tight) if has_sets(risk) else None
     width = max(abs(primal), abs(lower), scale)
+    best = max(best, lower)  # its P is not less, whatever rounding says
     excess = (primal - best) / width if width > 0 else 0.0
     parts = (lower, best, primal, gap)
     attained = separating_direction(risk) is None

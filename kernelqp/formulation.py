@@ -212,7 +212,7 @@ class Formulation:
         time_limit : float
             Seconds after which the best answer so far is certified and returned, as
             Status.LIMIT if that is not enough; reading the data and certifying come on top. No
-            other solver takes over where it is given.
+            other solver takes over from ours where it is given.
             Ctrl-C does the same while our solver runs; a second one is Python's own.
         memory : int or str
             Bytes of rows of K that are kept: 2_000_000_000, "4GB" (unless said otherwise),

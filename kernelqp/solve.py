@@ -81,8 +81,9 @@ def _solved(
             proof = separation_proof(risk.centred)
             if proof is not None:
                 return infeasible(formulation, proof, started)
-        if own.time_limit < math.inf:  # no other solver keeps it
-            break
+        limited = own.time_limit < math.inf
+        if limited and attempt.solver == NATIVE and runs.best is not None:
+            break  # a solver that takes over would not keep to what is left
     best = runs.best or runs.rescued(solvers[-1])
     status = status_of(best)
     whole = NATIVE not in solvers

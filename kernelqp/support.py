@@ -165,7 +165,8 @@ def _outer_end(
     n terms cannot tell from it; infinite where P is flat beyond the first jump or the last.
     """
     jumps, after = (np.zeros(0), np.zeros(0)) if risk.loss.hard else steps_along(risk, values, way)
-    rounding = 2.0 * slope_rounding(risk)
+    rounding = 2.0 * slope_rounding(risk) * max(float(np.abs(way[0]).max(initial=0.0)), 1.0)
+    rounding += EPS * risk.n * abs(way[1])
     k = int(np.searchsorted(after, -side * rounding, side="left" if side > 0 else "right"))
     if k >= after.size:
         return offset_end(risk, values, start, side, way)

@@ -320,3 +320,13 @@ def test_the_interior_point_does_not_forget_a_better_start(monkeypatch):
     monkeypatch.setattr(Watch, "look", looked)
     short = svm(100.0).solve(*SLOW, solver="native")
     assert short.certificate.relative_gap < 0.5  # the interior point's own is near 1
+
+
+def test_a_limit_of_time_leaves_a_loss_that_is_not_ours_its_solver():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(80, 3))
+    y = np.where(rows[:, 0] + rng.normal(size=80) > 0, 1, -1)
+    method = kq.SoftMarginSVM(C=1e7, slack_power=1.5, kernel=kq.Linear())
+    assert method.solve(rows, y, time_limit=60.0).certificate.certified
+    cubed = kq.SoftMarginSVM(C=1e14, slack_power=3, kernel=kq.Polynomial(3, 1.0, 1.0))
+    assert cubed.solve(rows, y, time_limit=60.0).value > 0

@@ -12,7 +12,7 @@ from kernelqp.kernels import RBF, Linear, Polynomial, Precomputed
 from kernelqp.solvers import active_set, interior
 from kernelqp.solvers.active_set import gap_left, settle_by_factor
 from kernelqp.solvers.kernel_qp import KernelQP, KernelRows
-from kernelqp.solvers.low_rank import SEEN, thin_factor
+from kernelqp.solvers.low_rank import SURE, near_by_factor, thin_factor
 from kernelqp.solvers.native import native
 from kernelqp.solvers.watch import HaltedError, Watch
 
@@ -37,6 +37,13 @@ def test_many_features_of_the_same_size_are_taken_to_the_last(d):
     assert thin_factor(KernelRows(Gram.dense(Z @ Z.T)), 125).shape == (1000, d)
 
 
+def test_rows_that_stand_alone_come_first_and_end_nothing():
+    Z = np.zeros((1000, 25))
+    Z[:20, :20] = 3 * np.eye(20)
+    Z[20:, 20:] = np.random.default_rng(0).normal(size=(980, 5)) / np.sqrt(5)
+    assert thin_factor(KernelRows(Gram.dense(Z @ Z.T)), 125).shape == (1000, 25)
+
+
 def test_smooth_functions_of_few_features_have_few_directions():
     K = RBF(gamma=0.01)(X[:, :2], X[:, :2])
     factor = thin_factor(KernelRows(Gram.dense(K)), N // 4)
@@ -47,7 +54,7 @@ def test_smooth_functions_of_few_features_have_few_directions():
 def test_a_kernel_of_full_rank_is_given_up_after_a_few_rows():
     gram = BlockGram.on(RBF(gamma=1.0), X)
     assert thin_factor(KernelRows(gram), N // 2) is None
-    assert gram.store.filled <= 3 * SEEN
+    assert gram.store.filled <= N // 2 // SURE + 1
 
 
 def test_more_directions_than_asked_for():
@@ -114,6 +121,17 @@ def test_what_rows_could_gain_alone_bounds_the_gap(loss):
         assert optimum - risk.dual_value(near) <= gap_left(qp, at, np.zeros(0)) * (1 + 1e-12)
     best = native(risk)[0]
     assert gap_left(qp, qp.at(best), np.zeros(0)) <= 1e-9 * optimum
+
+
+def test_rows_in_the_tube_are_off_0_by_rounding_and_cost_no_more():
+    rng = np.random.default_rng(100)
+    Z = rng.normal(size=(600, 5))[rng.integers(0, 100, 600)]
+    y = Z[:, 0] + rng.integers(-2, 3, 600)
+    loss = kq.losses.EpsilonInsensitive(1.0)
+    qp = KernelQP.of(kq.RegularizedRisk(Gram.dense(Z @ Z.T), y, 100.0, loss))
+    beta, theta = near_by_factor(qp)
+    assert np.abs(beta).min() > 0
+    assert gap_left(qp, qp.at(beta), theta) <= 1e-10 * float(beta @ y)
 
 
 def test_the_thin_factor_of_a_kernel_keeps_to_the_limits_of_the_solve():

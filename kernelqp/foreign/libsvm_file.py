@@ -75,7 +75,7 @@ class LibsvmModel:
         if nu is not None and not 0 < nu <= 1:
             raise InputError(f"nu must be a number > 0 and at most 1; got {nu!r}")
         try:
-            header, body = _parts(file.read_text())
+            header, body = _parts(file.read_text(encoding="utf-8-sig"))
             kind = header.get("svm_type")
             if kind not in KINDS:
                 raise UnreadableModel(
@@ -183,8 +183,8 @@ class LibsvmModel:
 def _parts(text: str) -> tuple[dict[str, str], str]:
     """Return the header and the support vectors below it."""
     head, _, body = text.partition("\nSV\n")
-    if not head.startswith("svm_type "):
-        raise ValueError("it does not begin with svm_type")
+    if not any(line.startswith("svm_type ") for line in head.splitlines()):
+        raise ValueError("it has no svm_type")
     return dict(line.split(" ", 1) for line in head.splitlines()), body
 
 

@@ -1,4 +1,4 @@
-"""The active set method for the kernel QP: the optimum, exactly, from a rough start.
+"""The active set method for the kernel QP: the optimum from a rough start, as a rule exactly.
 
 From there sets are changed until none changes. They may cycle from afar: then a thin factor of K
 may know better, or the start is improved, and where that does not help the interior point method
@@ -34,7 +34,7 @@ FINE = 1e-10  # of the value: the gap of an answer that needs no sets
 
 
 def active_set(qp: KernelQP, near: Vector | None = None) -> tuple[Vector, Vector] | None:
-    """Return (β, θ) at which no row changes; None where the sets never settle.
+    """Return (β, θ) at which no row changes, or where K has low rank one as good; else None.
 
     ``near`` is a β in the box, not balanced, whose sets are tried first.
     """
@@ -110,18 +110,28 @@ def snapped(qp: KernelQP, beta: Vector, theta: Vector) -> Vector:
 
 
 def gap_left(qp: KernelQP, at: Position, theta: Vector) -> float:
-    """Return Σ of what each row alone could gain at θ: an upper bound on P − D of a balanced β."""
+    """Return Σ of what each row alone could gain at θ: a bound on P − D of a balanced β in the box.
+
+    A row on one side of 0 goes to 0 at one slope, and on from there at one that is 2 ε less.
+    """
     row, beta = qp.row, at.beta
     slope = at.slope - qp.basis @ theta
-    rise = np.maximum(slope - np.where(beta >= 0, row.eps, -row.eps), 0.0)
-    fall = np.maximum(np.where(beta > 0, row.eps, -row.eps) - slope, 0.0)
-    with np.errstate(all="ignore"):  # 0 to infinity: no gain, as the other bound says
-        ways = [
-            np.fmin(gain * room, 0.5 * gain**2 / row.ridge)
-            for gain, room in ((rise, row.upper - beta), (fall, beta - row.lower))
-        ]
-    gained = np.where(rise > 0, ways[0], 0.0) + np.where(fall > 0, ways[1], 0.0)
-    return float(gained.sum())
+    total = 0.0
+    for sign, room in ((1.0, row.upper - beta), (-1.0, beta - row.lower)):
+        way = sign * beta
+        gain = np.maximum(sign * slope - np.where(way >= 0, row.eps, -row.eps), 0.0)
+        turn = np.minimum(room, np.where(way < 0, -way, np.inf))
+        total += _gained(gain, turn, row.ridge)
+        beyond = np.where(way < 0, np.maximum(gain - 2.0 * row.eps, 0.0), 0.0)
+        total += _gained(beyond, np.maximum(room + np.minimum(way, 0.0), 0.0), row.ridge)
+    return total
+
+
+def _gained(gain: Vector, room: Vector, ridge: Vector) -> float:
+    """Return Σ of the most of gain t − ridge t²/2 over 0 <= t <= room, or a little more."""
+    with np.errstate(all="ignore"):  # without a ridge, or an end, the other bound counts
+        most = np.fmin(gain * np.maximum(room, 0.0), 0.5 * gain**2 / ridge)
+    return float(np.where(gain > 0, most, 0.0).sum())
 
 
 def one_by_one(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:

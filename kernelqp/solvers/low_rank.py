@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LEFT = 1e-13  # of the trace: what a factor may leave
 THIN = 8  # columns are at most one in so many of the rows
 SEEN = 16  # columns by whose part of the trace it is told whether the rest can be taken in time
+SURE = 4  # one in so many of the columns allowed: those before may be rows that stand alone
 
 
 def near_by_factor(qp: KernelQP) -> tuple[Vector, Vector] | None:
@@ -42,7 +43,7 @@ def near_by_factor(qp: KernelQP) -> tuple[Vector, Vector] | None:
 def thin_factor(kernel: KernelRows, most: int, watch: Watch | None = None) -> Matrix | None:
     """Return F, shape (n, r), r <= most, by pivoted Cholesky; None where more columns are needed.
 
-    It is given up as soon as columns like the last ones cannot take the rest of the trace in time.
+    It is given up where columns like the last ones cannot take the rest of the trace in time.
     """
     left = kernel.diagonal.astype(np.float64)
     n, traces = left.size, [float(left.sum())]
@@ -50,7 +51,7 @@ def thin_factor(kernel: KernelRows, most: int, watch: Watch | None = None) -> Ma
     for k in range(most + 1):
         if traces[-1] <= LEFT * traces[0]:
             return np.ascontiguousarray(columns[:k].T) if k else np.zeros((n, 1))
-        taken = traces[-1 - SEEN] - traces[-1] if k >= SEEN else np.inf
+        taken = traces[-1 - SEEN] - traces[-1] if k >= max(SEEN, most // SURE) else np.inf
         if k == most or (most - k) * taken < SEEN * traces[-1]:
             return None
         if watch is not None:

@@ -215,7 +215,7 @@ def test_data_that_the_model_was_not_trained_on_are_refused(trained, tmp_path):
         ("svm_type nu_svc\nkernel_type linear\nrho 1\nSV\n1 1:1\n", "label holds 0 numbers"),
         ("svm_type c_svc\nkernel_type linear\nnr_class 3\nSV\n", "rho holds 0 numbers"),
         ("svm_type c_svc\nkernel_type linear\nSV\nx 1:2\n", "no model file"),
-        ("nonsense\n", "begin with svm_type"),
+        ("nonsense\n", "has no svm_type"),
         (GOOD.replace("nr_sv 1 1 0", "nr_sv 3 1 0"), "nr_sv"),
         (GOOD.replace("label 1 -1 0", "label a b c"), "no model file"),
         (GOOD.replace("rho 2 2", "rho nan 2"), "not finite"),

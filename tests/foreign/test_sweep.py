@@ -124,6 +124,18 @@ def test_rounding_alone_does_not_leave_a_model_unproved():
     assert kq.certify(SVC(kernel="precomputed").fit(K, y), K, y).verdict.startswith("Converged")
 
 
+@pytest.mark.parametrize("seed", [21, 58, 93])
+def test_the_best_point_is_not_better_than_the_bound(seed):
+    """Where rounding of a kernel with entries from 1e-6 to 1e12 has it so."""
+    rng = np.random.default_rng(seed)
+    f = rng.normal(size=150) * 10.0 ** rng.uniform(-3, 3, 150) * 10.0 ** rng.choice([0, 3])
+    y = f / np.abs(f).max() + rng.choice([0, 0.3, 2.0]) * rng.normal(size=150)
+    K = np.outer(f, f)
+    model = fit(SVR(kernel="precomputed", C=100.0, epsilon=0, max_iter=100), K, y)
+    c = kq.certify(model, K, y)
+    assert c.dual_value <= c.best_value
+
+
 def test_sets_settle_where_all_of_k_does_not_fit(monkeypatch):
     X = np.random.default_rng(0).normal(size=(300, 4))
     y = (X[:, 0] + 0.5 * np.random.default_rng(1).normal(size=300) > 0).astype(int)
