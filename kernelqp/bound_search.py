@@ -133,14 +133,14 @@ def _qp_of_sets(risk: RegularizedRisk) -> KernelQP | None:
 def _by_sets(risk: RegularizedRisk, qp: KernelQP, near: Vector) -> Iterator[Attempt]:
     """Yield the optimum that sets near those of β settle at, if they do.
 
-    Else what a thin factor of K finds, or from the beginning, once; where K does not fit not at
-    all. Sets of a singular kernel may go on without an end, which ``LIMIT`` is.
+    Else what a thin factor of K finds, or a start of our own; where K does not fit not at all. Sets
+    of a singular kernel may go on without an end, which ``LIMIT`` is.
     """
     try:
         with ONE_THREAD:
             settled = settle_sets(qp, qp.at(near), CLOSE) or settle_by_factor(qp)
             if settled is None and qp.kernel.fits:
-                settled = from_start(qp, near, 1)
+                settled = from_start(qp)
     except HaltedError:
         return
     if settled is not None:

@@ -39,13 +39,12 @@ def active_set(qp: KernelQP, near: Vector | None = None) -> tuple[Vector, Vector
     ``near`` is a β in the box, not balanced, whose sets are tried first.
     """
     found = None if near is None else settle_sets(qp, qp.at(near), CLOSE)
-    return found or from_start(qp, near, STARTS, settle_by_factor)
+    return found or from_start(qp, near, settle_by_factor)
 
 
 def from_start(
     qp: KernelQP,
-    near: Vector | None,
-    starts: int,
+    near: Vector | None = None,
     otherwise: Callable[[KernelQP], tuple[Vector, Vector] | None] | None = None,
 ) -> tuple[Vector, Vector] | None:
     """Settle the sets of a rough start, from ``near`` if given, which is made finer in turn.
@@ -63,7 +62,7 @@ def from_start(
         return None
     at = at if near is None else qp.at(balanced(qp, near))
     stop = ROUGH * size * (KINKED if qp.row.eps.any() else 1.0)
-    for _ in range(starts):
+    for _ in range(STARTS):
         descend(qp, at, stop, 20 * qp.n + 1000)
         found = settle_sets(qp, at.copy())
         if found is None and otherwise is not None:

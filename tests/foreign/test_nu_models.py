@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_classification
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR, NuSVC, NuSVR, OneClassSVM
@@ -77,6 +77,17 @@ def test_a_fit_that_stopped_early_is_not_called_converged(kind, options):
     assert c.primal_value > best
     assert c.dual_value <= best + 1e-9 * abs(best)
     assert c.best_value == pytest.approx(best, rel=1e-4)
+
+
+def test_the_optimum_of_a_nu_svr_that_stopped_early_is_found(monkeypatch):
+    """Its sets do not settle from those of the model, nor from the first start of our own."""
+    monkeypatch.setattr("kernelqp.bound_search.band_duals", lambda *_: pytest.fail("solved"))
+    rows = make_classification(2000, 20, n_informative=10, flip_y=0.05, random_state=0)[0]
+    noise = np.random.default_rng(0).normal(size=2000)
+    y = 2.0 * rows[:, 0] + np.sin(rows[:, 1]) + 0.3 * noise
+    c = kq.certify(fit(NuSVR(gamma=0.02, max_iter=200), rows, y), rows, y)
+    assert c.verdict.startswith("Not converged")
+    assert c.best_value == pytest.approx(c.dual_value, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
