@@ -7,10 +7,9 @@ With β = −c ℓ'(p) and W = c ℓ''(p), the inverse ridge of the loss's local
                [B'W F       B'W B]
 
 at O(n r²) a step. A search on P makes every step a descent; along a step the predictions move on a
-line, so that it costs O(n) a point. Where no more than a small part of a step is of use, bends are
-given to all rows until it is otherwise. At the optimum β is the dual solution,
-and P − D at β is 1/2 ‖w − F'β‖², which may be large where the decrement of P is not: both have to
-be small.
+line, so that it costs O(n) a point. Where no part of a step is of use, bends are given to all rows
+until steps are long again. At the optimum β is the dual solution, and P − D at β is
+1/2 ‖w − F'β‖², which may be large where the decrement of P is not: both have to be small.
 
 Source: Boyd & Vandenberghe (2004), Convex Optimization, section 9.5; Marquardt (1963), An algorithm
 for least-squares estimation of nonlinear parameters, J. SIAM 11(2), 431-441.

@@ -6,6 +6,7 @@ from sklearn.datasets import make_classification
 from sklearn.svm import SVC
 
 import kernelqp as kq
+from kernelqp.blame import complementarity_by_row
 from kernelqp.block_gram import BlockGram
 from kernelqp.gram import Gram
 from kernelqp.kernels import RBF, Linear, Polynomial, Precomputed
@@ -111,16 +112,19 @@ LOSSES = [kq.losses.Hinge(), kq.losses.SquaredHinge(), kq.losses.EpsilonInsensit
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
-def test_what_rows_could_gain_alone_bounds_the_gap(loss):
+def test_what_rows_could_gain_alone_is_the_gap_and_the_blame_of_rows(loss):
     risk = kq.RegularizedRisk(Gram.dense(X @ X.T), Y, 0.7, loss, "none")
-    qp, optimum = KernelQP.of(risk), risk.solve(tol=1e-10).value
+    qp, none = KernelQP.of(risk), np.zeros(0)
     rng = np.random.default_rng(0)
     for size in (1.0, 1e-3):
         near = np.clip(size * rng.normal(size=N), qp.row.lower, qp.row.upper)
-        at = qp.at(near)
-        assert optimum - risk.dual_value(near) <= gap_left(qp, at, np.zeros(0)) * (1 + 1e-12)
+        function = risk.function(near)
+        left = gap_left(qp, qp.at(near), none)
+        gap = risk.primal_value(function, none) - risk.dual_value(function)
+        assert left == pytest.approx(gap, rel=1e-9)
+        assert left == pytest.approx(complementarity_by_row(risk, near, function.values).sum())
     best = native(risk)[0]
-    assert gap_left(qp, qp.at(best), np.zeros(0)) <= 1e-9 * optimum
+    assert abs(gap_left(qp, qp.at(best), none)) <= 1e-9 * risk.dual_value(best)
 
 
 def test_rows_in_the_tube_are_off_0_by_rounding_and_cost_no_more():

@@ -16,7 +16,7 @@ import numpy as np
 
 from kernelqp.solvers.free_rows import FreeRows
 from kernelqp.solvers.low_rank import near_by_factor
-from kernelqp.solvers.sets import CLOSE, ends, entering, refreshed, settle_sets, solve_free
+from kernelqp.solvers.sets import CLOSE, entering, piece_ends, refreshed, settle_sets, solve_free
 from kernelqp.solvers.smo import SMALL, descend
 
 if TYPE_CHECKING:
@@ -109,28 +109,20 @@ def snapped(qp: KernelQP, beta: Vector, theta: Vector) -> Vector:
 
 
 def gap_left(qp: KernelQP, at: Position, theta: Vector) -> float:
-    """Return Σ of what each row alone could gain at θ: a bound on P − D of a balanced β in the box.
+    """Return Σ of what each row alone could gain at θ: P − D of a balanced β, in differences.
 
-    A row on one side of 0 goes to 0 at one slope, and on from there at one that is 2 ε less.
+    Alone a row is best at b = sign(m) max(|m| − ε, 0)/ridge in its box, with m = q − K β − Bθ.
     """
     row, beta = qp.row, at.beta
     slope = at.slope - qp.basis @ theta
-    total = 0.0
-    for sign, room in ((1.0, row.upper - beta), (-1.0, beta - row.lower)):
-        way = sign * beta
-        gain = np.maximum(sign * slope - np.where(way >= 0, row.eps, -row.eps), 0.0)
-        turn = np.minimum(room, np.where(way < 0, -way, np.inf))
-        total += _gained(gain, turn, row.ridge)
-        beyond = np.where(way < 0, np.maximum(gain - 2.0 * row.eps, 0.0), 0.0)
-        total += _gained(beyond, np.maximum(room + np.minimum(way, 0.0), 0.0), row.ridge)
-    return total
-
-
-def _gained(gain: Vector, room: Vector, ridge: Vector) -> float:
-    """Return Σ of the most of gain t − ridge t²/2 over 0 <= t <= room, or a little more."""
-    with np.errstate(all="ignore"):  # without a ridge, or an end, the other bound counts
-        most = np.fmin(gain * np.maximum(room, 0.0), 0.5 * gain**2 / ridge)
-    return float(np.where(gain > 0, most, 0.0).sum())
+    m = slope + row.ridge * beta
+    past = np.maximum(np.abs(m) - row.eps, 0.0)
+    with np.errstate(all="ignore"):  # without a ridge it goes to its end, which may be infinite
+        alone = np.where(past > 0, np.sign(m) * past / row.ridge, 0.0)
+        best = np.clip(alone, row.lower, row.upper)
+        move = best - beta
+        gain = move * (slope - 0.5 * row.ridge * move) - row.eps * (np.abs(best) - np.abs(beta))
+    return float(np.where(np.isfinite(best), gain, np.inf).sum())
 
 
 def one_by_one(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
@@ -167,7 +159,7 @@ def one_by_one(qp: KernelQP, at: Position) -> tuple[Vector, Vector] | None:
             upwards = int(ahead.beta[blocking] > at.beta[blocking])
             at.beta[rows] += t * (ahead.beta - at.beta)[rows]
             at.slope += t * (ahead.slope - at.slope)
-            at.beta[blocking] = ends(qp, np.array([blocking]), piece)[upwards][0]
+            at.beta[blocking] = piece_ends(qp, np.array([blocking]), piece)[upwards][0]
             free[blocking] = False
     return None
 
@@ -177,7 +169,7 @@ def _room(
 ) -> tuple[float, int]:
     """Return the share of a step at which a free row meets an end, and that row; inf and −1."""
     move, beta = (ahead.beta - at.beta)[rows], at.beta[rows]
-    low, high = ends(qp, rows, piece)
+    low, high = piece_ends(qp, rows, piece)
     with np.errstate(all="ignore"):  # a step of next to nothing meets no end
         share = np.where(
             move > 0, (high - beta) / move, np.where(move < 0, (low - beta) / move, np.inf)

@@ -115,7 +115,7 @@ def interior_point(
     watch : Watch, optional
         May end the run.
     target : float
-        Of the objective: the complementarity that is left.
+        Of the objective: the complementarity that is left; no less than ``TARGET``.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def interior_point(
         The weights w are None for a dense K. They are computed by themselves: F'β loses to
         cancellation what w holds.
     """
-    split, system = Split.of(row), system_of(gram, basis, price)
+    split, system, target = Split.of(row), system_of(gram, basis, price), max(target, TARGET)
     state, size = State.centre(split, system.unknowns, gram), np.inf
     for _ in range(STEPS):
         beta = state.beta
@@ -132,12 +132,12 @@ def interior_point(
         pull = system.predictions(beta, state.u) + row.ridge * beta
         off = split.price + split.gather(pull) - state.z + state.v
         before, size = size, float(np.abs(off).max(initial=0.0))
-        small = SMALL * max(target / TARGET, 1.0) * state.size
+        small = SMALL * (target / TARGET) * state.size
         settled = size <= small or size > 0.5 * before
         value = float(row.q @ beta - row.eps @ np.abs(beta) - 0.5 * beta @ pull)
         mu = state.mu
         left = mu * state.complements
-        if settled and left <= max(max(target, TARGET) * abs(value), NOTHING * state.start):
+        if settled and left <= max(target * abs(value), NOTHING * state.start):
             break
         try:
             newton = Newton(system, row.ridge, split, state, off, system.residual(beta, state.u))

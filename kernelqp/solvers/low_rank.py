@@ -48,9 +48,8 @@ def thin_factor(kernel: KernelRows, most: int, watch: Watch | None = None) -> Ma
     left = kernel.diagonal.astype(np.float64)
     n, traces = left.size, [float(left.sum())]
     columns, everyone = np.empty((most, n)), np.arange(n)
-    for k in range(most + 1):
-        if traces[-1] <= LEFT * traces[0]:
-            return np.ascontiguousarray(columns[:k].T) if k else np.zeros((n, 1))
+    while traces[-1] > LEFT * traces[0]:
+        k = len(traces) - 1
         taken = traces[-1 - SEEN] - traces[-1] if k >= max(SEEN, most // SURE) else np.inf
         if k == most or (most - k) * taken < SEEN * traces[-1]:
             return None
@@ -62,4 +61,5 @@ def thin_factor(kernel: KernelRows, most: int, watch: Watch | None = None) -> Ma
         left = np.maximum(left - columns[k] ** 2, 0.0)
         left[i] = 0.0
         traces.append(float(left.sum()))
-    return None
+    rank = len(traces) - 1
+    return np.ascontiguousarray(columns[:rank].T) if rank else np.zeros((n, 1))

@@ -200,13 +200,13 @@ def _fix(qp: KernelQP, at: Position, rows: Indices, piece: Vector) -> None:
     if not rows.size:
         return
     row, beta = qp.row, at.beta[rows]
-    moved = np.clip(beta, *ends(qp, rows, piece))
+    moved = np.clip(beta, *piece_ends(qp, rows, piece))
     at.slope -= qp.kernel.product(rows, moved - beta)
     at.slope[rows] -= row.ridge[rows] * (moved - beta)
     at.beta[rows] = moved
 
 
-def ends(qp: KernelQP, rows: Indices, piece: Vector) -> tuple[Vector, Vector]:
+def piece_ends(qp: KernelQP, rows: Indices, piece: Vector) -> tuple[Vector, Vector]:
     """Return the ends of the piece that rows are on."""
     priced = qp.row.eps[rows] > 0
     low = np.where(priced & (piece[rows] > 0), 0.0, qp.row.lower[rows])
