@@ -12,7 +12,7 @@ from kernelqp.scales import (
 )
 from kernelqp.solvers.interior import Dense, Thin, interior_point, system_of
 
-TOL = 1e-7
+TOL = 1e-9
 LABELS = {
     "hinge": losses.Hinge(),
     "squared hinge": losses.SquaredHinge(),

@@ -48,6 +48,7 @@ class Split:
     sign: Vector
     price: Vector
     upper: Vector
+    both: Mask  # whether the row has two variables
 
     @classmethod
     def of(cls, row: Row) -> Split:
@@ -66,6 +67,7 @@ class Split:
             signs,
             row.eps[rows] - signs * row.q[rows],
             np.r_[width, -row.lower[split]],
+            two[rows],
         )
 
     def beta(self, x: Vector) -> Vector:
@@ -74,24 +76,23 @@ class Split:
 
     def gather(self, values: Vector) -> Vector:
         """Return S' values."""
+        if self.row.size == self.base.size:  # a variable a row, in order
+            return self.sign * values
         return self.sign * values[self.row]
 
     def scatter(self, values: Vector) -> Vector:
         """Return the sum over the variables of every row."""
-        if self.row.size == self.base.size:  # a variable a row, in order
+        if self.row.size == self.base.size:
             return values
         return np.asarray(np.bincount(self.row, values, self.base.size), dtype=np.float64)
 
     def share(self, dbeta: Vector, r: Vector, pushed: Vector, weight: Vector, h: Vector) -> Vector:
         """Return Δx: of a row with two variables the part of each, of another Δβ itself."""
         dx = self.gather(dbeta)
-        n = self.base.size
-        if self.row.size > n:
-            split = np.zeros(n, dtype=bool)
-            split[self.row[n:]] = True
-            part = h[self.row] / weight * dx + (r - self.gather(pushed)) / weight
-            dx = np.where(split[self.row], part, dx)
-        return dx
+        if self.row.size == self.base.size:
+            return dx
+        part = (h[self.row] * dx + (r - self.gather(pushed))) / weight
+        return np.where(self.both, part, dx)
 
 
 def interior_point(
@@ -125,6 +126,7 @@ def interior_point(
     """
     split, system, target = Split.of(row), system_of(gram, basis, price), max(target, TARGET)
     state, size = State.centre(split, system.unknowns, gram), np.inf
+    best, least = state, np.inf
     for _ in range(STEPS):
         beta = state.beta
         if watch is not None:
@@ -137,25 +139,28 @@ def interior_point(
         value = float(row.q @ beta - row.eps @ np.abs(beta) - 0.5 * beta @ pull)
         mu = state.mu
         left = mu * state.complements
+        residual = system.residual(beta, state.u)
+        lacking = left + float(np.abs(off) @ state.x + np.abs(residual) @ np.abs(state.u))
+        if lacking < least:  # the last steps may lose more figures than they win
+            best, least = state, lacking
         if settled and left <= max(target * abs(value), NOTHING * state.start):
             break
         try:
-            newton = Newton(system, row.ridge, split, state, off, system.residual(beta, state.u))
+            newton = Newton(system, row.ridge, split, state, off, residual)
         except np.linalg.LinAlgError:  # no figures are left: the certificate says what it is
             break
-        guess = newton.step(-state.x * state.z, -state.w * state.v)
+        xz, wv = state.x * state.z, state.w * state.v
+        guess = newton.step(-xz, -wv)
         sigma = (max(state.mu_after(guess, state.longest(guess)), 0.0) / mu) ** 3
         dx, _, dz, dv, _ = guess
-        step = newton.step(
-            sigma * mu - state.x * state.z - dx * dz,
-            sigma * mu - state.w * state.v + dx * dv,
-        )
+        aim = sigma * mu
+        step = newton.step(aim - xz - dx * dz, aim * state.bounded - wv + dx * dv)
         t = min(1.0, BACK * state.longest(step))
         state = state.moved(step, t)
         if t < STUCK:
             break
-    theta, weights = system.position(state.u)
-    return np.clip(state.beta, row.lower, row.upper), theta, weights
+    theta, weights = system.position(best.u)
+    return np.clip(best.beta, row.lower, row.upper), theta, weights
 
 
 Step: TypeAlias = "tuple[Vector, Vector, Vector, Vector, Vector]"
@@ -166,8 +171,9 @@ Solver: TypeAlias = "Callable[[Vector, Vector], tuple[Vector, Vector]]"
 class State:
     """x and its multiplier z, the slack w = upper − x and its multiplier v, and u.
 
-    β is base + S x to more figures. Where there is no upper bound w is 1 and v is 0. ``start`` is
-    the first mean of x z and w v, ``size`` the size of a multiplier.
+    β is base + S x to more figures. Where there is no upper bound w is 1 and v is 0, and the factor
+    ``bounded`` is 0, elsewhere 1. ``complements`` is how many products x z and w v there are,
+    ``start`` their first mean, ``size`` the size of a multiplier.
     """
 
     x: Vector
@@ -176,7 +182,8 @@ class State:
     v: Vector
     u: Vector
     beta: Vector
-    bounded: Mask
+    bounded: Vector
+    complements: int
     start: float
     size: float
 
@@ -193,13 +200,18 @@ class State:
         size = size or float(gram.row_bounds.max(initial=0.0)) * 0.5 * unit or 1.0
         w = np.where(bounded, x, 1.0)
         z = np.full(x.size, size)
-        start = (np.zeros(unknowns), split.beta(x), bounded, 0.5 * unit * size, size)
-        return cls(x, z, w, z * bounded, *start)
-
-    @property
-    def complements(self) -> int:
-        """How many products x z and w v there are."""
-        return int(self.x.size + self.bounded.sum())
+        return cls(
+            x,
+            z,
+            w,
+            z * bounded,
+            np.zeros(unknowns),
+            split.beta(x),
+            bounded.astype(np.float64),
+            int(x.size + bounded.sum()),
+            0.5 * unit * size,
+            size,
+        )
 
     @property
     def mu(self) -> float:
@@ -207,12 +219,11 @@ class State:
         return float(self.x @ self.z + self.w @ self.v) / self.complements
 
     def mu_after(self, step: Step, t: float) -> float:
-        """Return ``mu`` at the end of t times a step, of dx z, x dz and dx dz alone."""
+        """Return ``mu`` at the end of t times a step that aims at 0: x dz + z dx = −x z."""
         dx, _, dz, dv, _ = step
-        t, dw = min(t, 1.0), np.where(self.bounded, -dx, 0.0)
-        first = self.z @ dx + self.x @ dz + self.v @ dw + self.w @ dv
-        second = dx @ dz + dw @ dv
-        return self.mu + t * float(first + t * second) / self.complements
+        t = min(t, 1.0)
+        second = float(dx @ dz - dx @ dv)  # dv is 0 where there is no w
+        return (1.0 - t) * self.mu + t * t * second / self.complements
 
     def moved(self, step: Step, t: float) -> State:
         """Return the state after t times a step."""
@@ -221,7 +232,7 @@ class State:
             self,
             x=self.x + t * dx,
             z=self.z + t * dz,
-            w=np.where(self.bounded, self.w - t * dx, 1.0),
+            w=self.w - (t * self.bounded) * dx,
             v=self.v + t * dv,
             u=self.u + t * du,
             beta=self.beta + t * dbeta,
@@ -230,12 +241,10 @@ class State:
     def longest(self, step: Step) -> float:
         """Return the longest t at which nothing turns negative, 1/BACK at most."""
         dx, _, dz, dv, _ = step
-        values = np.concatenate([self.x, self.z, self.w, self.v])
-        moves = np.concatenate([dx, dz, np.where(self.bounded, -dx, 0.0), dv])
-        ends = np.full(values.size, 1.0 / BACK)
-        with np.errstate(all="ignore"):  # a move of next to nothing meets no end
-            np.divide(-values, moves, out=ends, where=moves < 0)
-        return min(float(ends.min()), 1.0 / BACK)
+        with np.errstate(all="ignore"):  # v and dv are 0 where there is no w
+            shares = (dx / self.x, dz / self.z, -self.bounded * dx / self.w, dv / self.v)
+        steepest = min(float(np.fmin.reduce(share, initial=0.0)) for share in shares)
+        return -1.0 / min(steepest, -BACK)
 
 
 class Newton:
@@ -258,17 +267,18 @@ class Newton:
     ) -> None:
         self._split, self._state, self._off, self._residual = split, state, off, residual
         self._weight = state.z / state.x + state.v / state.w
-        self._h = 1.0 / split.scatter(1.0 / self._weight)
+        one_each = split.row.size == split.base.size
+        self._h = self._weight if one_each else 1.0 / split.scatter(1.0 / self._weight)
         self._solve = system.solver(ridge + self._h)
 
     def step(self, rz: Vector, rv: Vector) -> Step:
         """Return (Δx, Δu, Δz, Δv, Δβ)."""
         state, split = self._state, self._split
-        r = -self._off + rz / state.x - np.where(state.bounded, rv / state.w, 0.0)
+        r = rz / state.x - rv / state.w - self._off
         pushed = self._h * split.scatter(split.sign * r / self._weight)
         dbeta, du = self._solve(pushed, self._residual)
         dx = split.share(dbeta, r, pushed, self._weight, self._h)
-        dv = np.where(state.bounded, (rv + state.v * dx) / state.w, 0.0)
+        dv = (rv + state.v * dx) / state.w
         return dx, du, (rz - state.z * dx) / state.x, dv, split.scatter(split.sign * dx)
 
 
@@ -298,7 +308,10 @@ class Thin:
 
     def residual(self, beta: Vector, u: Vector) -> Vector:
         """Return (F'β − w, B'β − d)."""
-        return np.asarray(self.design.T @ beta - np.r_[u[: self.rank], self.price])
+        found = self.design.T @ beta
+        found[: self.rank] -= u[: self.rank]
+        found[self.rank :] -= self.price
+        return np.asarray(found)
 
     def solver(self, diagonal: Vector) -> Solver:
         """Factorise X'G⁻¹X + diag(1, 0)."""
