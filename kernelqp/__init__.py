@@ -36,10 +36,11 @@ from kernelqp.methods import (
     SupportVectorRegression,
 )
 from kernelqp.non_crossing import JointQuantiles
+from kernelqp.offset import Offset
 from kernelqp.problem_file import Problem, load_problem, problem_names
 from kernelqp.quantiles import Quantiles, quantiles
 from kernelqp.repaired import Repaired
-from kernelqp.risk import Function, Offset, RegularizedRisk
+from kernelqp.risk import Function, RegularizedRisk
 from kernelqp.separable import Separability, separable
 from kernelqp.solution import Infeasible, Solution
 from kernelqp.support import Support

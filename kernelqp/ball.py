@@ -52,7 +52,7 @@ from kernelqp.scales import (
 if TYPE_CHECKING:
     from kernelqp._types import Vector
     from kernelqp.formulation import Formulation
-    from kernelqp.risk import Offset
+    from kernelqp.offset import Offset
 
 
 LARGEST = 1e100  # of a radius: its square has to be a number

@@ -105,5 +105,5 @@ def _solve_band(
 
 def _rows_of(gram: Gram, rows: Indices) -> Gram:
     if gram.factor is not None:
-        return Gram.from_factor(gram.factor[rows])
+        return Gram.of_features(gram.factor[rows])
     return Gram.dense(gram.submatrix(rows), psd=True)

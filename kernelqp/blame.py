@@ -47,6 +47,6 @@ def complementarity_by_row(risk: RegularizedRisk, beta: Vector, p: Vector) -> Ve
     if risk.loss.hard:
         z, size = risk.targets * p, np.abs(beta)
         return np.asarray(size * np.abs(z - 1) + size.mean() * np.maximum(1 - z, 0))
-    low, high = risk.loss.domain(risk.targets)
+    low, high = risk.slopes
     g = np.minimum(np.maximum(-beta / risk.costs, low), high)
     return np.asarray(risk.costs * risk.loss.residual(risk.targets, p, g))

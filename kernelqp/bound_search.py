@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from kernelqp.band import band_duals, is_cheap
+from kernelqp.certificate import slope_start
 from kernelqp.elbow import elbow_solve, solve_as_it_stands
 from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
 from kernelqp.repair import best_offset, feasible, lower_bound, repair_dual, repair_primal
@@ -34,9 +35,21 @@ if TYPE_CHECKING:
     Attempt: TypeAlias = tuple[Function, Function | None, Vector]
 
 KNOWN = 1e-2  # of tol: the relative width at which the optimum counts as known
-ENOUGH = 1e-6  # of tol: what an interior point solve leaves of its objective
+ENOUGH = 1e-4  # of tol: what an interior point solve leaves of its objective
 LIMIT = 5.0  # seconds after which sets that have not settled are left to the other attempts
 CLEAR = 0.5  # of tol: the relative gap below which a model is converged without further work
+SURE = 0.9  # of tol: the one from which it is converged, and only cheap work may show by how much
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Bounds:
+    """P, the dual point of the largest D, that D, the scale of the gap, and the smallest P met."""
+
+    primal: float
+    dual: Function
+    lower: float
+    scale: float
+    best: float
 
 
 @dataclass
@@ -50,32 +63,39 @@ class Search:
     tol: float
     progress: Progress
     interrupted: bool = False
+    gap: float = math.inf
+
+    @property
+    def certain(self) -> bool:
+        """Whether the model is converged, though maybe not clearly."""
+        return self.gap <= SURE * self.tol
 
     def run(
-        self, attempts: Iterator[Attempt], risk: RegularizedRisk, primal: float
-    ) -> tuple[Function, float]:
-        """Return the dual point of the largest D met, and the smallest P."""
-        best, lower, dual, scale = primal, -math.inf, None, 0.0
+        self, risk: RegularizedRisk, start: Function | None, function: Function, theta: Vector
+    ) -> Bounds:
+        """Bound the optimum from (f, θ) and, where there is one, a dual point to start from."""
+        primal = risk.primal_value(function, theta)
+        best, lower, dual, scale, self.gap = primal, -math.inf, None, 0.0, math.inf
         try:
-            for other, reached, offset in attempts:
+            for other, reached, offset in attempts(risk, start, function, theta, self):
                 value = lower_bound(risk, other)
                 if dual is None or value > lower:
                     dual, lower = other, value
                     scale = gap_scale(risk, lower)
-                gap = relative_gap(primal, lower, scale)
-                if self.interrupted or gap <= CLEAR * self.tol:
+                self.gap = relative_gap(primal, lower, scale)
+                if self.interrupted or self.gap <= CLEAR * self.tol:
                     break
                 for point in _primal_points(risk, reached, offset):
                     best = min(best, risk.primal_value(*point))
                     if relative_gap(best, lower, scale) <= KNOWN * self.tol:
-                        return dual, best
-                self.progress.say(f"relative gap at most {gap:.1e}")
+                        return Bounds(primal, dual, lower, scale, best)
+                self.progress.say(f"relative gap at most {self.gap:.1e}")
         except KeyboardInterrupt:
             self.interrupted = True
             if dual is None:
                 raise
         assert dual is not None  # there is always a first attempt
-        return dual, best
+        return Bounds(primal, dual, lower, scale, best)
 
 
 def _primal_points(
@@ -88,9 +108,12 @@ def _primal_points(
 
 
 def attempts(
-    risk: RegularizedRisk, start: Function, function: Function, theta: Vector, tol: float
+    risk: RegularizedRisk, start: Function | None, function: Function, theta: Vector, search: Search
 ) -> Iterator[Attempt]:
     """Yield a dual point and the (f, θ) that belongs to it, the cheap ones first.
+
+    ``start`` None is the β of the slopes at (f, θ). An interior point solve is dear, and spared
+    where the model is converged without.
 
     The candidate's own; Newton's for a smooth loss; the optimum that sets near those of a kernel
     model settle at; the linear system of the candidate's sets; kernel QPs near kinks, and the
@@ -104,12 +127,13 @@ def attempts(
         for steps in (1, STEPS):  # one is enough for a model that is nearly there
             better = newton_primal(risk, *better, steps)
             yield slope_dual(risk, *better), better[0] if steps > 1 else None, better[1]
-    qp, dual = None if primal_only else _qp_of_sets(risk), None
-    if qp is not None:
+    start = slope_start(risk, function, theta) if start is None else start
+    dual = None
+    if not primal_only and _settles(risk):
         whole = feasible(risk, start.coefficients)
         dual = None if whole else repair_dual(risk, start, theta)
         yield start if dual is None else dual, None, theta
-        yield from _by_sets(risk, qp, np.clip(start.coefficients, qp.row.lower, qp.row.upper))
+        yield from _by_sets(risk, start.coefficients)
     dual = repair_dual(risk, start, theta) if dual is None else dual
     yield dual, None if primal_only else dual, theta
     if not (primal_only and is_cheap(risk)):
@@ -117,25 +141,29 @@ def attempts(
     elif risk.row is not None and risk.row.ends:
         found, offset = solve_as_it_stands(risk, risk.row, start, theta)
         yield found, None, offset
-    for found, reached, offset in band_duals(
-        risk, function, theta, target_unit(risk), ENOUGH * tol
-    ):
+    if search.certain:
+        return
+    target = ENOUGH * search.tol
+    for found, reached, offset in band_duals(risk, function, theta, target_unit(risk), target):
         yield found, reached, offset
         yield _settled(risk, found, offset)
 
 
-def _qp_of_sets(risk: RegularizedRisk) -> KernelQP | None:
-    """Return the kernel QP of a kernel without features, whose rows have ends to settle at."""
-    whole = risk.gram.factor is None and risk.row is not None and risk.row.ends
-    return KernelQP.of(risk, Watch(LIMIT)) if whole else None
+def _settles(risk: RegularizedRisk) -> bool:
+    """Whether this is a kernel without features, whose rows have ends to settle at."""
+    return risk.gram.factor is None and risk.row is not None and risk.row.ends
 
 
-def _by_sets(risk: RegularizedRisk, qp: KernelQP, near: Vector) -> Iterator[Attempt]:
-    """Yield the optimum that sets near those of β settle at, if they do.
+def _by_sets(risk: RegularizedRisk, beta: Vector) -> Iterator[Attempt]:
+    """Yield the optimum that sets near those of β settle at, if they do, by the kernel QP.
 
     Else what a thin factor of K finds, or a start of our own; where K does not fit not at all. Sets
     of a singular kernel may go on without an end, which ``LIMIT`` is.
     """
+    qp = KernelQP.of(risk, Watch(LIMIT))
+    if qp is None:  # its offset is none of a kernel QP's
+        return
+    near = np.clip(beta, qp.row.lower, qp.row.upper)
     try:
         with ONE_THREAD:
             settled = settle_sets(qp, qp.at(near), CLOSE) or settle_by_factor(qp)

@@ -290,6 +290,14 @@ def _rounding(risk: RegularizedRisk, point: _Point) -> float:
 
 def complete(risk: RegularizedRisk, candidate: Candidate) -> tuple[Function, Function, Vector]:
     """Return (f_β, f, θ) of a candidate; what it does not say follows from what it says."""
+    dual, function, theta = as_it_came(risk, candidate)
+    return dual or slope_start(risk, function, theta), function, theta
+
+
+def as_it_came(
+    risk: RegularizedRisk, candidate: Candidate
+) -> tuple[Function | None, Function, Vector]:
+    """Return (f_β, f, θ) of a candidate; f_β is None where it says nothing of a β."""
     beta, function, theta = candidate.beta, candidate.function, candidate.theta
     dual = None if beta is None else risk.function(_finite(beta))
     function = dual if function is None else function
@@ -297,14 +305,17 @@ def complete(risk: RegularizedRisk, candidate: Candidate) -> tuple[Function, Fun
         raise InputError("a candidate needs beta or a function; got neither")
     if theta is None:
         theta = offset_at(risk, function, np.zeros(risk.offset.price.size))
-    if dual is None:
-        dual = risk.function(dual_from_primal(risk, function, theta))
     return dual, function, _finite(theta)
 
 
 def _finite(values: Vector) -> Vector:
     """Return numbers with 0 for those that are none."""
     return values if np.isfinite(values).all() else np.nan_to_num(values)
+
+
+def slope_start(risk: RegularizedRisk, function: Function, theta: Vector) -> Function:
+    """Return f_β of the β that the slopes at (f, θ) give."""
+    return risk.function(dual_from_primal(risk, function, theta))
 
 
 def dual_from_primal(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:

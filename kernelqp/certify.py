@@ -12,18 +12,18 @@ import numpy as np
 from kernelqp.arrays import length_of
 from kernelqp.attainment import separating_direction
 from kernelqp.blame import complementarity_by_row
-from kernelqp.bound_search import Search, attempts
-from kernelqp.certificate import complete
+from kernelqp.bound_search import Search
+from kernelqp.certificate import as_it_came
 from kernelqp.columns import largest
 from kernelqp.progress import Progress
 from kernelqp.repair import lower_bound
-from kernelqp.scales import gap_scale, relative_gap, rounding_of_bounds
+from kernelqp.scales import relative_gap, rounding_of_bounds
 from kernelqp.support import SETTLED, Support, find_support, has_sets
 from kernelqp.threads import threads_for
 from kernelqp.tolerance import check_tol
 
 if TYPE_CHECKING:
-    from kernelqp._types import Vector
+    from kernelqp._types import Indices, Vector
     from kernelqp.foreign import Reading
 
 
@@ -145,21 +145,17 @@ def _certify_all(readings: list[Reading], n: int, tol: float) -> list[ModelCerti
 def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertificate:
     """Judge one problem: P at the model as it is, D at the best dual point that can be made."""
     risk = reading.risk.centred
-    start, function, theta = complete(risk, reading.candidate)
-    primal, tol = risk.primal_value(function, theta), search.tol
-    dual, best = search.run(attempts(risk, start, function, theta, tol), risk, primal)
-    lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual)
-    scale = gap_scale(risk, lower)
+    start, function, theta = as_it_came(risk, reading.candidate)
+    met, tol = search.run(risk, start, function, theta), search.tol
+    primal, dual, lower, scale, best = met.primal, met.dual, met.lower, met.scale, met.best
+    noise = rounding_of_bounds(risk, dual)
     relative = relative_gap(primal, lower, scale, noise)
     if relative > tol and abs(primal - lower) <= noise:  # rounding alone: in twice the figures
         dual = risk.function(dual.coefficients, exactly=True)
         lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual)
         relative = relative_gap(primal, lower, scale, noise)
-    p = risk.predictions(function, theta)
-    rows = complementarity_by_row(risk, dual.coefficients, p)
-    blame = np.full(n, np.nan)
-    blame[reading.rows] = 0.0
-    np.add.at(blame, reading.rows, reading.scale * rows)  # a row may stand in the problem twice
+    by_row = complementarity_by_row(risk, dual.coefficients, risk.predictions(function, theta))
+    blame = _callers_shares(reading.scale * by_row, reading.rows, n)
     gap = max(abs(primal - lower), noise)
     tight = relative <= SETTLED
     sets = find_support(risk, dual, function, theta, gap, tight) if has_sets(risk) else None
@@ -169,7 +165,7 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     parts = (lower, best, primal, gap)
     attained = separating_direction(risk) is None
     verdict = (
-        _verdict(reading, relative, excess, parts, blame[np.unique(reading.rows)], tol)
+        _verdict(reading, relative, excess, parts, blame, tol)
         if attained
         else _not_attained(reading.scale * primal)
     )
@@ -189,14 +185,18 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     )
 
 
-def _callers(sets: Support, rows: Any) -> Support:
+def _callers_shares(shares: Vector, rows: Indices, n: int) -> Vector:
+    """Return what every row of the caller's has a share in; NaN for those that take no part."""
+    taking_part = np.bincount(rows, minlength=n) > 0  # a row may stand in the problem twice
+    return np.where(taking_part, np.bincount(rows, shares, n), np.nan)
+
+
+def _callers(sets: Support, rows: Indices) -> Support:
     """Return the sets as the caller's row numbers."""
-    found = []
-    for name in ("support_vectors", "elbow", "left", "right", "undecided"):
-        inside = np.zeros(int(rows.max(initial=-1)) + 1, dtype=bool)  # a row may come twice
-        inside[rows[getattr(sets, name)]] = True
-        found.append(np.flatnonzero(inside))
-    return Support(*found)
+    own = (sets.support_vectors, sets.elbow, sets.left, sets.right, sets.undecided)
+    if (rows[1:] > rows[:-1]).all():
+        return Support(*(rows[chosen] for chosen in own))
+    return Support(*(np.unique(rows[chosen]) for chosen in own))  # a row may come twice
 
 
 def _not_attained(primal: float) -> str:
@@ -213,7 +213,7 @@ def _verdict(
     relative: float,
     excess: float,
     bounds: tuple[float, float, float, float],
-    rows: Vector,
+    blame: Vector,
     tol: float,
 ) -> str:
     """Say in words what the bounds prove."""
@@ -224,7 +224,7 @@ def _verdict(
     above = f"the objective is at most {much} above the optimum"
     if converged:
         return f"Converged: {above} (between {ends[0]:.10g} and {ends[1]:.10g})."
-    order = np.sort(rows)[::-1]
+    order = np.sort(blame[~np.isnan(blame)])[::-1]
     total = float(order.sum())
     count = int(np.searchsorted(np.cumsum(order), 0.9 * total)) + 1 if total > 0 else 0
     samples = "1 sample carries" if count == 1 else f"{count} samples carry"

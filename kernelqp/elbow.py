@@ -45,7 +45,7 @@ def elbow_solve(risk: RegularizedRisk, dual: Function, theta: Vector) -> tuple[F
     curved = risk.row is None
     seen: set[bytes] = set()
     for _ in range(ROUNDS):
-        row = risk.loss.local_row(risk.targets, risk.costs, dual.coefficients)
+        row = risk.local_row(dual.coefficients)
         free = inside_box(risk, row, dual.coefficients, gradient(risk, row, dual, theta))
         key = free.tobytes()
         if (key in seen and not curved) or free.sum() > largest(risk, row):

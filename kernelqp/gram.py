@@ -91,7 +91,7 @@ class Gram:
         repair = kernel.repair if isinstance(kernel, Repaired) else repair
         features = kernel.features(X)
         if features is not None:
-            return cls._checked_factor(features, name)
+            return cls.of_features(features, name)
         if kernel.psd and not is_precomputed(kernel) and not isinstance(kernel, Repaired):
             return cls(_read_only(symmetric_matrix(kernel, X)), None)
         K = kernel(X)
@@ -109,10 +109,11 @@ class Gram:
     @classmethod
     def from_factor(cls, F: object) -> "Gram":
         """Gram K = F F' of a copy of the features F, shape (n, r)."""
-        return cls._checked_factor(read_features(F, name="F", keep_sparse=True)[0], "F")
+        return cls.of_features(read_features(F, name="F", keep_sparse=True)[0])
 
     @classmethod
-    def _checked_factor(cls, F: Matrix, name: str) -> "Gram":
+    def of_features(cls, F: Matrix, name: str = "F") -> "Gram":
+        """Gram K = F F' of features as they are: finite float64, read before; not copied."""
         gram = cls(None, _read_only(F))
         check_finite(gram.row_bounds, name)
         return gram

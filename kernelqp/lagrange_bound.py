@@ -28,8 +28,8 @@ from kernelqp.columns import dense
 from kernelqp.errors import SolverFailed
 from kernelqp.kkt.lagrangian import flat, lagrangian
 from kernelqp.losses import Hinge
+from kernelqp.offset import Offset
 from kernelqp.repair import EPS, domain_of, feasible, settle
-from kernelqp.risk import Offset
 from kernelqp.solvers.cvxpy import run
 
 if TYPE_CHECKING:

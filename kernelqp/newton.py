@@ -201,16 +201,18 @@ def _without_squares(
 
 def is_smooth(risk: RegularizedRisk) -> bool:
     """Whether the loss has one slope everywhere, its kinks included."""
+    if risk.loss.piecewise_linear:
+        return False
     probe = risk.targets.copy()  # where every kink of a loss that has one stands
     low, high = risk.loss.slopes(risk.targets, probe)
-    return bool(np.array_equal(low, high)) and not risk.loss.piecewise_linear
+    return bool(np.array_equal(low, high))
 
 
 def slopes_and_bends(risk: RegularizedRisk, p: Vector) -> tuple[Vector, Vector]:
     """Return β = −c ℓ'(p) and c ℓ''(p); a row with no slope has no bend."""
     slope = risk.loss.slopes(risk.targets, p)[0]
     beta = np.clip(-risk.costs * slope, *domain_of(risk))
-    ridge = risk.loss.local_row(risk.targets, risk.costs, beta).ridge
+    ridge = risk.local_row(beta).ridge
     flat = (slope == 0) & risk.loss.zero_beyond_margin
     return beta, np.where(flat, 0.0, 1.0 / np.maximum(ridge, np.finfo(np.float64).tiny))
 

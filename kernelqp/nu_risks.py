@@ -26,7 +26,8 @@ import scipy.sparse
 from kernelqp.block_gram import BlockGram
 from kernelqp.gram import Gram
 from kernelqp.losses import Perceptron, Pinball
-from kernelqp.risk import Offset, RegularizedRisk
+from kernelqp.offset import Offset
+from kernelqp.risk import RegularizedRisk
 
 if TYPE_CHECKING:
     from kernelqp._types import Vector

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kernelqp.band import solve_cost
-from kernelqp.bound_search import Search, attempts
+from kernelqp.bound_search import Search
 from kernelqp.certificate import (
     certify_as_it_stands,
 )
@@ -100,7 +100,7 @@ class Looks:
             self.best = Seen(step, primal, function, counts.copy())
         self._offer(self._dual_of(function))
         if not self._searched and solve_cost(risk.gram, risk.n) <= QUICK:
-            self._tighten(function, primal)
+            self._tighten(function)
         self._seen.append((float(step), primal, self._lower))
         noise = rounding_of_bounds(risk, self._dual)
         gap = relative_gap(primal, self._lower, self._scale, noise)
@@ -120,16 +120,15 @@ class Looks:
         if value > self._lower:
             self._dual, self._lower = dual, value
 
-    def _tighten(self, function: Function, primal: float) -> None:
+    def _tighten(self, function: Function) -> None:
         """Search for a better dual point from f: once, and not where there are no bounds."""
         self._searched = True
-        found = attempts(self.risk, self._dual, function, self._none, self.tol)
-        self._offer(self._search.run(found, self.risk, primal)[0])
+        self._offer(self._search.run(self.risk, self._dual, function, self._none).dual)
 
     def verdict(self, function: Function) -> Verdict:
         """Judge f as it stands; where the bound is too wide it is searched for."""
         primal = self.risk.primal_value(function, self._none)
         wide = relative_gap(primal, self._lower, self._scale) > self.tol
         if wide and not self._searched and math.isfinite(primal):
-            self._tighten(function, primal)
+            self._tighten(function)
         return certify_as_it_stands(self.risk, function, self._dual, self.tol)

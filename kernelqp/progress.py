@@ -34,16 +34,18 @@ class Progress:
         self._display: Any = None
         self._task: Any = None
         self._ended, self._lock = False, threading.Lock()
-        self._timer = threading.Timer(DELAY, self._appear)
-        self._timer.daemon = True
+        self._timer: threading.Timer | None = None
 
     def __enter__(self) -> Self:
         if sys.stderr is not None and sys.stderr.isatty():
+            self._timer = threading.Timer(DELAY, self._appear)
+            self._timer.daemon = True
             self._timer.start()
         return self
 
     def __exit__(self, *ended: object) -> None:
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         with self._lock:
             self._ended = True  # the timer may have fired, and be importing rich
             if self._display is not None:

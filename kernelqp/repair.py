@@ -123,6 +123,8 @@ def in_balance(risk: RegularizedRisk, beta: Vector) -> bool:
     """Whether β is finite, and B'β = d to rounding."""
     if not np.isfinite(beta).all():
         return False
+    if not risk.offset.price.size:
+        return True
     size = np.abs(risk.offset.basis).T @ np.abs(beta) + np.abs(risk.offset.price)
     return bool((np.abs(imbalance(risk, beta)) <= 1e-12 * size).all())
 
@@ -295,7 +297,7 @@ def steps_along(risk: RegularizedRisk, start: Vector, way: Direction) -> tuple[V
     order = np.argsort(np.where(finite, found, np.inf))[: finite.sum()]
     if not order.size or not risk.loss.piecewise_linear:
         return found[order], np.zeros(0)
-    weights, (low, high) = risk.costs * column, risk.loss.domain(risk.targets)
+    weights, (low, high) = risk.costs * column, risk.slopes
     first = price + np.minimum(weights * low, weights * high).sum()
     rises = (np.abs(weights) * (high - low))[moves] / len(kinks)
     return found[order], first + np.cumsum(np.tile(rises, len(kinks))[order])
@@ -372,5 +374,5 @@ def domain_of(risk: RegularizedRisk) -> tuple[Vector, Vector]:
     row = risk.row
     if row is not None:
         return row.lower, row.upper
-    low, high = risk.loss.domain(risk.targets)
+    low, high = risk.slopes
     return -risk.costs * high, -risk.costs * low

@@ -20,89 +20,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.linalg
 
-from kernelqp.arrays import one_per_row, owned
+from kernelqp.arrays import one_per_row
 from kernelqp.columns import dense
 from kernelqp.errors import DataError, InputError, ParameterError
+from kernelqp.offset import Offset, offset_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from kernelqp._types import Matrix, Vector
+    from kernelqp._types import Vector
     from kernelqp.formulation import Formulation
     from kernelqp.gram import Gram
     from kernelqp.losses import Loss
     from kernelqp.losses.base import Row
     from kernelqp.solution import Infeasible, Solution
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Offset:
-    """The part of a prediction that carries no penalty: Bθ, at the price d'θ.
-
-    Parameters
-    ----------
-    basis : Matrix, shape (n, m)
-        B, the value of every offset function at every row.
-    price : Vector, shape (m,)
-        d, what a unit of θ costs; 0 for an intercept.
-    constant : Vector, shape (m,), or None
-        The θ for which Bθ = 1 in every row, when there is one.
-    """
-
-    basis: Matrix
-    price: Vector
-    constant: Vector | None
-
-    @classmethod
-    def free(cls, n: int) -> Offset:
-        """Return one column of ones at price 0: a free intercept."""
-        return cls(np.ones((n, 1)), np.zeros(1), np.ones(1))
-
-    @classmethod
-    def none(cls, n: int) -> Offset:
-        """Return no column: f passes through the origin of its space."""
-        return cls(np.ones((n, 0)), np.zeros(0), None)
-
-    @classmethod
-    def spanned(cls, columns: Matrix, *, constant: bool) -> Offset:
-        """Return the free offset of the functions that the columns span, in a basis of B'B = n I.
-
-        ``constant`` says that 1 is one of them.
-        """
-        n, size = len(columns), np.abs(columns).max(axis=0, initial=0.0)
-        u, s, _ = scipy.linalg.svd(columns / np.where(size > 0, size, 1.0), full_matrices=False)
-        kept = s > max(columns.shape) * np.finfo(np.float64).eps * s.max(initial=0.0)
-        basis = np.sqrt(n) * u[:, kept]
-        return cls(basis, np.zeros(basis.shape[1]), basis.mean(axis=0) if constant else None)
-
-    def __post_init__(self) -> None:
-        n, m = np.shape(self.basis)
-        if np.shape(self.price) != (m,):
-            raise ParameterError(
-                f"price must have shape ({m},) for {m} columns; got {self.price!r}"
-            )
-        for name in ("basis", "price", "constant"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, owned(np.asarray(value, dtype=np.float64)))
-        if self.constant is not None and not np.allclose(self.basis @ self.constant, np.ones(n)):
-            raise ParameterError("constant must be the theta for which B theta is 1 in every row")
-
-    @property
-    def free_constant(self) -> Vector | None:
-        """The θ of a constant that costs nothing, shape (m,): f may be centred against it."""
-        priced = self.constant is None or float(self.price @ self.constant) != 0.0
-        return None if priced else self.constant
-
-    @property
-    def is_intercept(self) -> bool:
-        """Whether the offset is exactly one free intercept."""
-        return self.basis.shape[1] == 1 and self.free_constant is not None
-
-    @property
-    def is_disjoint(self) -> bool:
-        """Whether no row is moved by two columns: then each θ_k is a problem of its own."""
-        return self.basis.shape[1] <= 1 or bool((np.count_nonzero(self.basis, axis=1) <= 1).all())
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -225,7 +154,7 @@ class RegularizedRisk(TwoSided):
             raise ParameterError(
                 f"costs must be positive; got {self.costs.min()!r}: drop rows that cost nothing"
             )
-        set_(self, "offset", _offset(self.offset, n))
+        set_(self, "offset", offset_of(self.offset, n))
         if self.loss.margin and not (np.abs(self.targets) == 1.0).all():
             raise DataError("targets of a margin loss must be -1 and +1; got other values")
 
@@ -246,6 +175,15 @@ class RegularizedRisk(TwoSided):
     def row(self) -> Row | None:
         """The rows of the kernel QP, None where the conjugate is not linear-quadratic."""
         return self.loss.row(self.targets, self.costs)
+
+    @cached_property
+    def slopes(self) -> tuple[Vector, Vector]:
+        """The least and the greatest slope of ℓ in every row, shape (n,) each: the domain of ℓ*."""
+        return self.loss.domain(self.targets)
+
+    def local_row(self, beta: Vector) -> Row:
+        """Return the rows of the kernel QP, or of its second-order model at β."""
+        return self.row or self.loss.local_row(self.targets, self.costs, beta)
 
     def gain(self, beta: Vector) -> Vector:
         """Return −c ℓ*(y, −β/c), what every row adds to D, shape (n,); −inf outside the domain."""
@@ -384,17 +322,3 @@ class RegularizedRisk(TwoSided):
         from kernelqp.fenchel import dual_formulation
 
         return dual_formulation(self)
-
-
-def _offset(value: object, n: int) -> Offset:
-    """Return the offset that a name stands for."""
-    if isinstance(value, Offset):
-        if len(value.basis) != n:
-            raise DataError(
-                f"offset must have {n} rows like the Gram matrix; got {len(value.basis)}"
-            )
-        return value
-    named: dict[object, Callable[[int], Offset]] = {"free": Offset.free, "none": Offset.none}
-    if value not in named:
-        raise ParameterError(f"offset must be 'free', 'none' or an Offset; got {value!r}")
-    return named[value](n)

@@ -112,7 +112,7 @@ def find_support(
     enough for a multiplier strictly inside its box to be believed.
     """
     beta = dual.coefficients
-    row = risk.loss.local_row(risk.targets, risk.costs, beta)
+    row = risk.local_row(beta)
     slope = gradient(risk, row, dual, theta)
     carries = away_from_zero(risk, row, beta, slope)
     elbow, left, right = (np.zeros(risk.n, dtype=bool) for _ in range(3))

@@ -27,6 +27,7 @@ MUST_NOT_KNOW = {
     "gram.py": ("kernelqp.losses", "kernelqp.risk", "cvxpy"),
     "losses": ("kernelqp.kernels", "kernelqp.gram", "kernelqp.risk", *SOLVERS),
     "risk.py": ("cvxpy", *SOLVERS, *METHODS),
+    "offset.py": ("cvxpy", "kernelqp.losses", *SOLVERS, *METHODS),
     "fenchel.py": ("kernelqp.losses", *SOLVERS, *METHODS),
     "repair.py": ("cvxpy", *SOLVERS, *METHODS),
     "nu_risks.py": ("cvxpy", *SOLVERS, *METHODS),

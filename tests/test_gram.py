@@ -48,6 +48,14 @@ def scale(gram):
 # -- linear algebra ------------------------------------------------------------------------------
 
 
+def test_features_that_were_read_before_are_not_copied():
+    F = rng.normal(size=(5, 2))
+    assert np.shares_memory(Gram.of_features(F).factor, F)
+    assert not np.shares_memory(Gram.from_factor(F).factor, F)
+    with pytest.raises(KernelError, match="F is not finite: overflow"):
+        Gram.of_features(np.full((2, 2), 1e200))
+
+
 @each_gram
 def test_every_operation_agrees_with_the_dense_matrix(gram):
     K, n = gram.dense_matrix(), gram.n

@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer
 import kernelqp as kq
 from kernelqp.losses import Logistic, PowerHinge
 from kernelqp.newton import Line
-from kernelqp.risk import Offset
+from kernelqp.offset import Offset
 from kernelqp.solvers.newton import newton
 
 near = pytest.approx

@@ -10,7 +10,7 @@ from cvxpy.reductions.solvers.solving_chain import SolvingChain
 
 import kernelqp as kq
 from kernelqp.losses import LOSSES
-from kernelqp.risk import Offset
+from kernelqp.offset import Offset
 from tests.losses.strategies import CASES as LOSS_CASES
 
 KERNELS = {

@@ -47,6 +47,7 @@ def test_it_does_not_appear_after_the_end(monkeypatch):
     with redirect_stderr(screen):
         with Progress("work") as shown:
             pass
+        assert shown._timer is not None
         assert shown._timer.finished.is_set()
         shown._appear()
     assert shown._display is None

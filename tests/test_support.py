@@ -8,8 +8,8 @@ from sklearn.datasets import load_breast_cancer
 
 import kernelqp as kq
 from kernelqp import losses
+from kernelqp.offset import Offset
 from kernelqp.repair import best_offset
-from kernelqp.risk import Offset
 from kernelqp.support import margin_range
 
 near = pytest.approx

@@ -27,8 +27,9 @@ from kernelqp.kernels import (
     Sigmoid,
 )
 from kernelqp.losses import EpsilonInsensitive, HalfSquared, Hinge
+from kernelqp.offset import Offset
 from kernelqp.repair import domain_of
-from kernelqp.risk import Offset, RegularizedRisk
+from kernelqp.risk import RegularizedRisk
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Vector
@@ -115,7 +116,7 @@ def signed(where: Indices, row: Vector, rows: Rows) -> Vector:
 def sub_gram(gram: Gram, chosen: Indices, parts: int = 1) -> Gram:
     """Return the Gram of some of the rows, with its part of the memory."""
     if gram.factor is not None:
-        return Gram.from_factor(gram.factor[chosen])
+        return Gram.of_features(gram.factor[chosen])
     if isinstance(gram, BlockGram):
         return gram.of_rows(chosen, gram.memory // parts)
     return Gram.dense(gram.submatrix(chosen), psd=True)
@@ -131,7 +132,7 @@ def check_box(
     UnreadableModel
         If one is outside its box: no fit of these labels, at these costs, ends there.
     """
-    low, high = domain_of(risk)
+    low, high = domain_of(risk.centred)  # the same, and needed again
     over = np.maximum(beta - high, low - beta) / risk.costs
     i = int(np.argmax(over))
     if not over[i] <= OUTSIDE:
@@ -181,9 +182,9 @@ def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the p
     n = gram.n
     offset = Offset.none(n) if b is None else Offset.free(n)
     risk = RegularizedRisk(gram, targets, costs, loss, offset)
-    check_box(name, risk, beta, index)
     if isinstance(gram, BlockGram):  # all that is to be needed in one go
         gram.keep(np.union1d(gram.spread, np.flatnonzero(beta)))
+    check_box(name, risk, beta, index)
     function = risk.function(beta)
     theta = np.zeros(0) if b is None else np.array([b])
     moved, theta = risk.to_centred(function, theta)

@@ -29,7 +29,8 @@ from kernelqp.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from kernelqp.risk import Offset, RegularizedRisk
+from kernelqp.offset import Offset
+from kernelqp.risk import RegularizedRisk
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Vector
@@ -62,7 +63,7 @@ def linear_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
     features = side_by_side(rows.X, column) if penalised else rows.X
     weights = np.r_[w, b / float(intercept)] if penalised else w
     offset = Offset.free(n) if intercept == "free" else Offset.none(n)
-    risk = RegularizedRisk(Gram.from_factor(features), targets, costs, loss, offset)
+    risk = RegularizedRisk(Gram.of_features(features), targets, costs, loss, offset)
     theta = np.array([b]) if intercept == "free" else np.zeros(0)
     function, theta = risk.to_centred(risk.function(weights=weights), theta)
     candidate = Candidate(function=function, theta=theta)

@@ -19,8 +19,8 @@ from kernelqp.errors import ParameterError
 from kernelqp.fenchel import constant, square_norm
 from kernelqp.gram_on import gram_on
 from kernelqp.kernels import Linear
+from kernelqp.offset import Offset
 from kernelqp.repaired import is_precomputed
-from kernelqp.risk import Offset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -21,7 +21,8 @@ from kernelqp.errors import ParameterError
 from kernelqp.formulation import Point, Written
 from kernelqp.gram import Gram
 from kernelqp.methods.page import KernelPage, flat, given
-from kernelqp.risk import Offset, RegularizedRisk
+from kernelqp.offset import Offset
+from kernelqp.risk import RegularizedRisk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,30 @@
+"""The search for a bound, on risks that no reader of models returns."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
+
+from kernelqp import RBF, Gram
+from kernelqp.bound_search import Search
+from kernelqp.nu_risks import margin_risk
+from kernelqp.progress import Progress
+from kernelqp.solvers.kernel_qp import KernelQP
+
+X, y = load_breast_cancer(return_X_y=True)
+GRAM = Gram.of(RBF(gamma=0.1), StandardScaler().fit_transform(X)[:60])
+SIGNS = np.where(y[:60] == 1, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_columns_that_the_engine_does_not_know_leave_the_other_attempts(free):
+    """A ν-SVM without an intercept has the column of ρ alone, −1 and 1."""
+    risk = margin_risk(GRAM, SIGNS, np.ones(60), 0.3, free=free)
+    assert (KernelQP.of(risk) is None) == (not free)
+    solution = risk.solve(tol=1e-9)
+    rough = risk.function(1.2 * solution.beta)
+    theta = np.zeros(risk.offset.price.size)
+    found = Search(1e-3, Progress("test")).run(risk, None, rough, theta)
+    assert found.lower <= solution.value + 1e-9 * abs(solution.value)
+    assert found.lower == pytest.approx(solution.value, rel=1e-3)
+    assert found.primal >= found.best >= found.lower
