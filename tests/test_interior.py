@@ -118,3 +118,16 @@ def test_wide_features_are_solved_as_a_dense_kernel():
     assert isinstance(system_of(gram, basis, np.zeros(1)), Dense)
     thin = Gram.from_factor(rng.normal(size=(9, 5)))
     assert isinstance(system_of(thin, np.ones((9, 1)), np.zeros(1)), Thin)
+
+
+@pytest.mark.parametrize("target", [1e-13, 1e-7])
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e8])
+def test_the_best_point_is_none_of_the_first(C, target):
+    """Early on nothing is lacking but figures; without an upper end a row starts far from C."""
+    y = np.array([1.0, 2.0, 3.0, -1.0, -2.0, 3.0])
+    gram = Gram.from_factor(np.zeros((6, 1)))  # every row for itself: β = C (|y| − ε) sign y
+    loss = losses.SquaredEpsilonInsensitive(0.01)
+    row = loss.row(y, np.full(6, C))
+    beta, _, _ = interior_point(gram, row, np.ones((6, 0)), np.zeros(0), target=target)
+    best = row.value(np.sign(y) * (np.abs(y) - 0.01) / row.ridge).sum()
+    assert row.value(beta).sum() == pytest.approx(best, rel=10.0 * target + 1e-12)

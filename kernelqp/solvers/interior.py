@@ -37,6 +37,8 @@ NOTHING = 1e-20  # of the first complementarity, where the objective is 0
 SMALL = 1e-14  # of a multiplier: the stationarity that is left, if it falls so far
 BACK = 0.995  # of the way to the boundary
 STUCK = 1e-8  # a step shorter than this makes no headway
+LAST = 1e3  # times the complementarity that is enough: where the last steps begin
+LOST = 2.0  # times what the best of them lacks: a step that lacks more has lost its figures
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -140,10 +142,13 @@ def interior_point(
         mu = state.mu
         left = mu * state.complements
         residual = system.residual(beta, state.u)
+        enough = max(target * abs(value), NOTHING * state.start)
         lacking = left + float(np.abs(off) @ state.x + np.abs(residual) @ np.abs(state.u))
-        if lacking < least:  # the last steps may lose more figures than they win
-            best, least = state, lacking
-        if settled and left <= max(target * abs(value), NOTHING * state.start):
+        if left > LAST * enough:
+            best = state
+        elif not lacking > LOST * least:  # the last steps may lose more figures than they win
+            best, least = state, min(least, lacking)
+        if settled and left <= enough:
             break
         try:
             newton = Newton(system, row.ridge, split, state, off, residual)
