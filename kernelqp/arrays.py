@@ -36,6 +36,8 @@ def freeze(*arrays: Any) -> None:
 
 def as_array(raw: Any, name: str) -> NDArray[Any]:
     """Any array-like as an ndarray; sparse ones dense."""
+    if raw is None:
+        raise DataError(f"{name} is missing: got None")
     if scipy.sparse.issparse(raw):
         return np.asarray(raw.toarray())
     if np.ma.is_masked(raw):

@@ -260,6 +260,11 @@ class BlockGram(Gram):
         to_origin, size = self.shift
         return np.maximum(self.raw_diagonal - 2.0 * to_origin + size, 0.0)
 
+    @property
+    def summed_diagonal(self) -> Vector:
+        """K_ii before centring, which is what products are rounded by."""
+        return self.raw_diagonal
+
     @cached_property
     def row_bounds(self) -> Vector:
         """√K_ii Σ_j √K_jj >= Σ_j |K_ij|, shape (n,)."""
@@ -267,13 +272,15 @@ class BlockGram(Gram):
         return np.asarray(root * root.sum())
 
     def submatrix(self, rows: Indices, cols: Indices | None = None) -> Matrix:
-        """K[rows][:, cols] as a new dense matrix; `cols` are the same as `rows` when omitted."""
+        """K[rows][:, cols] as a new dense matrix; exactly symmetric where `cols` are omitted."""
         columns = rows if cols is None else cols
         block = self.raw_block(rows, columns)
         to_origin, size = self.shift
         block -= to_origin[rows][:, None]
         block -= to_origin[columns]
         block += size
+        if cols is None:  # centring rounds K_ij and K_ji apart
+            mirror(block)
         return block
 
     def dense_matrix(self) -> Matrix:

@@ -17,7 +17,7 @@ from kernelqp.certificate import slope_start
 from kernelqp.elbow import elbow_solve, solve_as_it_stands
 from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
 from kernelqp.repair import best_offset, feasible, lower_bound, repair_dual, repair_primal
-from kernelqp.scales import gap_scale, relative_gap, target_unit
+from kernelqp.scales import gap_scale, relative_gap, rounding_of_bounds, target_unit
 from kernelqp.solvers.active_set import from_start, settle_by_factor
 from kernelqp.solvers.kernel_qp import KernelQP
 from kernelqp.solvers.sets import CLOSE, settle_sets
@@ -35,19 +35,24 @@ if TYPE_CHECKING:
     Attempt: TypeAlias = tuple[Function, Function | None, Vector]
 
 KNOWN = 1e-2  # of tol: the relative width at which the optimum counts as known
-ENOUGH = 1e-4  # of tol: what an interior point solve leaves of its objective
+ENOUGH = 1e-6  # of tol: what an interior point solve leaves of its objective
+USUAL = 1e-3  # of tol: a larger one makes no coarser solve, whose sets would be another's
 LIMIT = 5.0  # seconds after which sets that have not settled are left to the other attempts
 CLEAR = 0.5  # of tol: the relative gap below which a model is converged without further work
-SURE = 0.9  # of tol: the one from which it is converged, and only cheap work may show by how much
+SURE = 0.9  # of tol: the one below which it is converged, and only cheap work shows by how much
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Bounds:
-    """P, the dual point of the largest D, that D, the scale of the gap, and the smallest P met."""
+    """P, the dual point of the largest D, that D with its rounding, and the smallest P met.
+
+    ``scale`` is that of the gap.
+    """
 
     primal: float
     dual: Function
     lower: float
+    noise: float
     scale: float
     best: float
 
@@ -64,38 +69,42 @@ class Search:
     progress: Progress
     interrupted: bool = False
     gap: float = math.inf
-
-    @property
-    def certain(self) -> bool:
-        """Whether the model is converged, though maybe not clearly."""
-        return self.gap <= SURE * self.tol
+    certain: bool = False  # that the model is converged, though maybe not clearly
 
     def run(
         self, risk: RegularizedRisk, start: Function | None, function: Function, theta: Vector
     ) -> Bounds:
         """Bound the optimum from (f, θ) and, where there is one, a dual point to start from."""
         primal = risk.primal_value(function, theta)
-        best, lower, dual, scale, self.gap = primal, -math.inf, None, 0.0, math.inf
+        best, lower, dual, scale, noise = primal, -math.inf, None, 0.0, 0.0
+        self.gap, self.certain = math.inf, False
         try:
             for other, reached, offset in attempts(risk, start, function, theta, self):
                 value = lower_bound(risk, other)
-                if dual is None or value > lower:
-                    dual, lower = other, value
-                    scale = gap_scale(risk, lower)
+                if dual is None or value > lower:  # all at once: an interrupt may come in between
+                    known = gap_scale(risk, value), rounding_of_bounds(risk, other)
+                    dual, lower, (scale, noise) = other, value, known
                 self.gap = relative_gap(primal, lower, scale)
+                self.certain = relative_gap(primal, lower, scale, noise) <= SURE * self.tol
                 if self.interrupted or self.gap <= CLEAR * self.tol:
                     break
                 for point in _primal_points(risk, reached, offset):
                     best = min(best, risk.primal_value(*point))
-                    if relative_gap(best, lower, scale) <= KNOWN * self.tol:
-                        return Bounds(primal, dual, lower, scale, best)
+                    if self._is_told(primal, lower, best, scale):
+                        return Bounds(primal, dual, lower, noise, scale, best)
                 self.progress.say(f"relative gap at most {self.gap:.1e}")
         except KeyboardInterrupt:
             self.interrupted = True
             if dual is None:
                 raise
         assert dual is not None  # there is always a first attempt
-        return Bounds(primal, dual, lower, scale, best)
+        return Bounds(primal, dual, lower, noise, scale, best)
+
+    def _is_told(self, primal: float, lower: float, best: float, scale: float) -> bool:
+        """Whether the optimum is known, and with it on which side of tol the model is."""
+        known = relative_gap(best, lower, scale) <= KNOWN * self.tol
+        apart = primal - best > self.tol * max(abs(primal), abs(lower), scale)
+        return known and (apart or self.gap <= self.tol)
 
 
 def _primal_points(
@@ -143,7 +152,7 @@ def attempts(
         yield found, None, offset
     if search.certain:
         return
-    target = ENOUGH * search.tol
+    target = ENOUGH * min(search.tol, USUAL)
     for found, reached, offset in band_duals(risk, function, theta, target_unit(risk), target):
         yield found, reached, offset
         yield _settled(risk, found, offset)

@@ -17,6 +17,7 @@ import numpy as np
 
 from kernelqp.exact_sums import about_mean, sum_of_rows
 from kernelqp.gram import Gram, centred_dense
+from kernelqp.kernel_matrix import mirror
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Matrix, Vector
@@ -88,11 +89,13 @@ class CentredGram(Gram):
         return np.asarray(np.maximum(found, 0.0))
 
     def submatrix(self, rows: Indices, cols: Indices | None = None) -> Matrix:
-        """Return some rows and columns, as a new matrix."""
+        """Return some rows and columns, as a new matrix; exactly symmetric without ``cols``."""
         columns = rows if cols is None else cols
         block: Matrix = self.base.submatrix(rows, columns)
         block -= self.means[rows][:, None]
         block -= self.means[columns] - self.means.mean()
+        if cols is None:  # centring rounds K_ij and K_ji apart
+            mirror(block)
         return block
 
     def dense_matrix(self) -> Matrix:

@@ -40,9 +40,10 @@ class ModelCertificate:
     primal_value : float
         The objective at the model as it is: an upper bound on the optimum.
     dual_value : float
-        A lower bound on the optimum.
+        A lower bound on the optimum, less what rounding may have added to it.
     best_value : float
-        The objective at the best point met on the way: what the model could have reached.
+        The objective at the best point met on the way: what the model could have reached, as far
+        as was searched, which is no farther than it takes to call it converged.
     gap, relative_gap, tol : float
         primal_value − dual_value; over the scale of the problem; and what it was compared with.
     complementarity : Vector, shape (n,)
@@ -85,7 +86,7 @@ def certify(
     model : fitted estimator
         scikit-learn's SVC, LinearSVC, SVR, LinearSVR, NuSVC, NuSVR, OneClassSVM, Ridge,
         KernelRidge, LogisticRegression (l2), SGDClassifier, QuantileRegressor (alpha 0), a pipeline
-        that ends in one of them, or a LibsvmModel.
+        that ends in one of them, or a ``kernelqp.foreign.LibsvmModel``.
     X, y, sample_weight
         The data of the fit, as they were given to it; y has no part in a OneClassSVM.
     tol : float
@@ -148,7 +149,7 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     start, function, theta = as_it_came(risk, reading.candidate)
     met, tol = search.run(risk, start, function, theta), search.tol
     primal, dual, lower, scale, best = met.primal, met.dual, met.lower, met.scale, met.best
-    noise = rounding_of_bounds(risk, dual)
+    noise = met.noise
     relative = relative_gap(primal, lower, scale, noise)
     if relative > tol and abs(primal - lower) <= noise:  # rounding alone: in twice the figures
         dual = risk.function(dual.coefficients, exactly=True)
@@ -156,26 +157,29 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
         relative = relative_gap(primal, lower, scale, noise)
     by_row = complementarity_by_row(risk, dual.coefficients, risk.predictions(function, theta))
     blame = _callers_shares(reading.scale * by_row, reading.rows, n)
-    gap = max(abs(primal - lower), noise)
+    proved = lower - noise  # what rounding may have added is no proof
+    gap = max(abs(primal - proved), noise)
     tight = relative <= SETTLED
     sets = find_support(risk, dual, function, theta, gap, tight) if has_sets(risk) else None
     width = max(abs(primal), abs(lower), scale)
-    best = max(best, lower)  # its P is not less, whatever rounding says
+    best = max(best, proved)  # its P is not less, whatever rounding says
     excess = (primal - best) / width if width > 0 else 0.0
-    parts = (lower, best, primal, gap)
+    parts = (proved, best + noise, primal, primal + noise, gap)
     attained = separating_direction(risk) is None
     verdict = (
         _verdict(reading, relative, excess, parts, blame, tol)
         if attained
         else _not_attained(reading.scale * primal)
     )
+    if search.interrupted and relative > tol:
+        verdict += " Interrupted: more may be proved in more time."
     return ModelCertificate(
         name=reading.name,
         objective=reading.objective,
         primal_value=reading.scale * primal,
-        dual_value=reading.scale * lower,
+        dual_value=reading.scale * proved,
         best_value=reading.scale * best,
-        gap=reading.scale * (primal - lower),
+        gap=reading.scale * (primal - proved),
         relative_gap=relative,
         tol=tol,
         complementarity=blame,
@@ -212,19 +216,19 @@ def _verdict(
     reading: Reading,
     relative: float,
     excess: float,
-    bounds: tuple[float, float, float, float],
+    bounds: tuple[float, float, float, float, float],
     blame: Vector,
     tol: float,
 ) -> str:
     """Say in words what the bounds prove."""
-    lower, best, primal, gap = (reading.scale * value for value in bounds)
-    converged, ends = relative <= tol, (min(lower, primal), max(lower, primal))  # or rounding
+    lower, best, primal, most, gap = (reading.scale * value for value in bounds)
+    converged, ends = relative <= tol, (lower, most)
     of_the_problem = converged and gap > 2.0 * tol * lower  # small beside its scale, not beside P
     much = _up(gap) if lower <= 0 or of_the_problem else f"{_up(100 * gap / lower)} %"
     above = f"the objective is at most {much} above the optimum"
     if converged:
         return f"Converged: {above} (between {ends[0]:.10g} and {ends[1]:.10g})."
-    order = np.sort(blame[~np.isnan(blame)])[::-1]
+    order = np.sort(blame[np.unique(reading.rows)])[::-1]
     total = float(order.sum())
     count = int(np.searchsorted(np.cumsum(order), 0.9 * total)) + 1 if total > 0 else 0
     samples = "1 sample carries" if count == 1 else f"{count} samples carry"

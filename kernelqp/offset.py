@@ -60,7 +60,7 @@ class Offset:
         return cls(basis, np.zeros(basis.shape[1]), basis.mean(axis=0) if constant else None)
 
     def __post_init__(self) -> None:
-        m = np.shape(self.basis)[1]
+        _, m = np.shape(self.basis)
         if np.shape(self.price) != (m,):
             raise ParameterError(
                 f"price must have shape ({m},) for {m} columns; got {self.price!r}"

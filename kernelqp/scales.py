@@ -21,11 +21,15 @@ if TYPE_CHECKING:
     from kernelqp.risk import RegularizedRisk
 
 
+NOTHING = 1e5  # roundings of the targets: at 1e-3 of them a hundred are left, as of an optimum of 0
+
+
 def gap_scale(risk: RegularizedRisk, least: float = -math.inf) -> float:
     """Return min(P at f = 0, s²/mean K_ii), the scale of a problem whose optimum is 0.
 
     s is the size of a target and the mean weighted by the costs; the same in every unit. P at f = 0
     is 0 in a homogeneous risk, which is judged by the second alone: see ``unit_of_predictions``.
+    No less than what ``NOTHING`` roundings of the targets cost, where P at f = 0 is next to 0.
     ``least`` is a lower bound on P at f = 0, as any D is: it may save the search for its offset.
     """
     total = float(risk.costs.sum())
@@ -41,7 +45,7 @@ def gap_scale(risk: RegularizedRisk, least: float = -math.inf) -> float:
     unit = size
     if risk.origin:
         unit = target_unit(replace(risk, targets=risk.targets + risk.origin))
-    nothing = EPS * total * unit  # what rounding of a 0 looks like
+    nothing = NOTHING * EPS * total * unit
     return max(floor, min(nothing, unit * unit / mean) if mean > 0 else nothing)
 
 

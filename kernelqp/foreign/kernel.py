@@ -14,7 +14,15 @@ from kernelqp.block_gram import BlockGram
 from kernelqp.certificate import Candidate
 from kernelqp.data import read_features
 from kernelqp.errors import KernelError
-from kernelqp.foreign.reading import OUTSIDE, Reading, Rows, UnreadableModel, fitted, refuse
+from kernelqp.foreign.reading import (
+    OUTSIDE,
+    Reading,
+    Rows,
+    UnreadableModel,
+    check_numbers,
+    fitted,
+    refuse,
+)
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
 from kernelqp.kernels import (
@@ -182,6 +190,7 @@ def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the p
     n = gram.n
     offset = Offset.none(n) if b is None else Offset.free(n)
     risk = RegularizedRisk(gram, targets, costs, loss, offset)
+    check_numbers(name, beta, b)
     if isinstance(gram, BlockGram):  # all that is to be needed in one go
         gram.keep(np.union1d(gram.spread, np.flatnonzero(beta)))
     check_box(name, risk, beta, index)

@@ -17,7 +17,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from kernelqp.certificate import Candidate
 from kernelqp.columns import dense, side_by_side
-from kernelqp.foreign.reading import Reading, Rows, fitted, refuse
+from kernelqp.foreign.reading import Reading, Rows, UnreadableModel, fitted, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
 from kernelqp.losses import (
@@ -58,6 +58,7 @@ def linear_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
     t, so that the penalty is (b/t)²/2.
     """
     n = int(rows.X.shape[0])
+    check_width(name, w, rows)
     penalised = not isinstance(intercept, str)
     column = np.full((n, 1), intercept) if penalised else np.zeros((n, 0))
     features = side_by_side(rows.X, column) if penalised else rows.X
@@ -89,6 +90,7 @@ def unpenalised_reading(  # noqa: PLR0913, PLR0917  # every argument is a part o
     UnreadableModel
         If the offset cannot say what the model predicts, to the figures that count.
     """
+    check_width(name, w, rows)
     X, n = dense(rows.X), int(rows.X.shape[0])
     columns = np.column_stack([np.ones(n), X - X.mean(axis=0)]) if model.fit_intercept else X
     offset = Offset.spanned(columns, constant=bool(model.fit_intercept))
@@ -100,6 +102,22 @@ def unpenalised_reading(  # noqa: PLR0913, PLR0917  # every argument is a part o
     function, theta = risk.to_centred(risk.function(weights=np.zeros(1)), theta)
     candidate = Candidate(function=function, theta=theta)
     return Reading(name, objective, risk, candidate, 1.0, rows.index, remedies)
+
+
+def check_width(name: str, w: Vector, rows: Rows) -> None:
+    """Refuse weights for other features than X has.
+
+    Raises
+    ------
+    UnreadableModel
+        If there are more or fewer of them.
+    """
+    d = int(rows.X.shape[1])
+    if w.size != d:
+        raise UnreadableModel(
+            f"{name} cannot be certified: its coef_ has {w.size} entries, X has {d} features; "
+            f"pass the model as it was fitted"
+        )
 
 
 def class_factors(model: Any, labels: Indices, weights: Vector | None) -> Vector:

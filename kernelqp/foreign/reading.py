@@ -53,6 +53,12 @@ class Reading:
     rows: Indices
     remedies: tuple[str, ...] = ("raise max_iter", "lower tol")
 
+    def __post_init__(self) -> None:
+        f = self.candidate.function
+        check_numbers(self.name, self.candidate.beta, self.candidate.theta)
+        if f is not None:
+            check_numbers(self.name, f.values, f.norm2)
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rows:
@@ -111,6 +117,8 @@ class Rows:
             If a label is none of the model's.
         """
         _check_given(y)
+        if np.ndim(y) > 1 and np.size(y) != self.n:
+            raise DataError(f"y must have shape ({self.n},), one label a row; got {np.shape(y)}")
         classes = np.asarray(model.classes_)
         try:
             values = np.ravel(np.asarray(y))
@@ -137,6 +145,21 @@ class Rows:
     def _check_length(self, values: Any) -> None:
         if len(values) != self.n:
             raise DataError(f"X has {self.n} rows, y has {len(values)}")
+
+
+def check_numbers(name: str, *values: Any) -> None:
+    """Refuse numbers of a model that are not finite; what is None is not there.
+
+    Raises
+    ------
+    UnreadableModel
+        If one is not.
+    """
+    if not all(np.isfinite(value).all() for value in values if value is not None):
+        raise UnreadableModel(
+            f"{name} cannot be certified: its coefficients are not finite, or so large that its "
+            f"objective is not: the fit has failed; fit it anew"
+        )
 
 
 def _check_given(y: Any) -> None:

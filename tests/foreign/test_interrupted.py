@@ -3,10 +3,12 @@
 import sys
 
 import pytest
-from sklearn.datasets import load_iris
-from sklearn.svm import SVC
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
 import kernelqp as kq
+from kernelqp.scales import gap_scale
 from kernelqp.support import find_support
 from tests.foreign.fits import features, fit, two_classes
 
@@ -32,6 +34,7 @@ def test_the_bound_so_far_is_returned(monkeypatch):
     assert len(calls) == 1
     assert found.dual_value <= found.primal_value
     assert not found.certified
+    assert found.verdict.endswith("Interrupted: more may be proved in more time.")
 
 
 def test_the_problems_still_to_come_get_their_first_bound(monkeypatch):
@@ -64,3 +67,28 @@ def test_without_any_bound_the_interrupt_goes_on(monkeypatch):
     monkeypatch.setattr("kernelqp.bound_search.feasible", interrupting([]))
     with pytest.raises(KeyboardInterrupt):
         kq.certify(fit(SVC(), X, Y), X, Y)
+
+
+def test_an_interrupt_between_a_bound_and_its_scale_leaves_those_before(monkeypatch):
+    """A bound, its rounding and the scale of the gap are kept together or not at all."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    model = fit(LinearSVC(loss="hinge", C=0.01, random_state=0), X, y)
+    told = []
+
+    def scale(*args):
+        told.append(args)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+        return gap_scale(*args)
+
+    assert kq.certify(model, X, y).relative_gap < 1e-5  # by the second bound
+    with monkeypatch.context() as patched:
+        patched.setattr("kernelqp.bound_search.gap_scale", scale)
+        early = kq.certify(model, X, y)
+    assert len(told) == 2
+    assert 1e-4 < early.relative_gap < 1e-3
+    assert early.relative_gap == pytest.approx(early.gap / early.primal_value, rel=1e-6)
+    monkeypatch.setattr("kernelqp.bound_search.gap_scale", interrupting([]))
+    with pytest.raises(KeyboardInterrupt):  # there is nothing yet
+        kq.certify(model, X, y)

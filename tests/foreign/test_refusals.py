@@ -349,3 +349,48 @@ def test_a_class_whose_rows_all_have_the_weight_0():
 
 def test_an_ensemble_that_was_not_fitted_has_no_parts_to_certify():
     assert "estimators_" not in refused(OneVsRestClassifier(SVC()), "no reader knows it")
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf], ids=str)
+@pytest.mark.parametrize(
+    ("model", "y", "attribute"),
+    [
+        (LinearSVC(**SEEDED), TWO, "coef_"),
+        (Ridge(), REAL, "coef_"),
+        (QuantileRegressor(alpha=0), REAL, "coef_"),
+        (SVC(), TWO, "dual_coef_"),
+        (SVC(), TWO, "intercept_"),
+        (SVR(), REAL, "intercept_"),
+        (KernelRidge(), REAL, "dual_coef_"),
+        (NuSVC(nu=0.1), TWO, "dual_coef_"),
+    ],
+    ids=lambda v: v if isinstance(v, str) else type(v).__name__,
+)
+def test_a_fit_that_failed(model, y, attribute, value):
+    model = fit(model, X, y)
+    getattr(model, attribute).flat[0] = value
+    with np.errstate(all="ignore"):
+        refused(model, "its coefficients are not finite", y=y)
+
+
+def test_weights_whose_square_is_not_finite():
+    model = fit(Ridge(), X, REAL)
+    model.coef_ = 1e200 * model.coef_
+    with np.errstate(all="ignore"):
+        refused(model, "so large that its objective is not", y=REAL)
+
+
+@pytest.mark.parametrize("model", [LinearSVC(**SEEDED), Ridge(), QuantileRegressor(alpha=0)])
+def test_weights_of_other_features(model):
+    y = TWO if isinstance(model, LinearSVC) else REAL
+    model = fit(model, X, y)
+    model.coef_ = model.coef_[..., :-1]
+    d = X.shape[1]
+    refused(model, f"its coef_ has {d - 1} entries, X has {d} features", y=y)
+
+
+def test_data_that_are_missing_or_of_another_shape():
+    model = fit(LinearSVC(**SEEDED), X, TWO)
+    refused(model, "X is missing: got None", X=None, kind=kq.InputError)
+    match = rf"y must have shape \({len(X)},\), one label a row; got \({len(X)}, 2\)"
+    refused(model, match, y=np.column_stack([TWO, TWO]), kind=kq.InputError)
