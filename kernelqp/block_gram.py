@@ -265,6 +265,17 @@ class BlockGram(Gram):
         """K_ii before centring, which is what products are rounded by."""
         return self.raw_diagonal
 
+    def size_of_products(self, beta: Vector) -> float:
+        """|β|'|K||β| before centring, of the entries themselves: what β'K β is summed from."""
+        support = np.flatnonzero(beta)
+        size, height = np.abs(beta[support]), max(1, CHUNK // (8 * max(support.size, 1)))
+        found = 0.0
+        for start in range(0, support.size, height):
+            part = slice(start, start + height)
+            block = np.abs(self.raw_block(support[part], support))
+            found += float(size[part] @ (block @ size))
+        return found
+
     @cached_property
     def row_bounds(self) -> Vector:
         """√K_ii Σ_j √K_jj >= Σ_j |K_ij|, shape (n,)."""

@@ -254,14 +254,16 @@ def _judged(
 ) -> Verdict:
     """Return the certificate of a point with its P and D, known to ``noise``.
 
-    Where rounding is why they prove too little, they are taken again from exact products.
+    Where rounding is why they prove too little, they are taken again from exact products; of a
+    kernel that is not stored the rounding is looked at more closely.
     """
     gap = point.primal - point.dual
     relative = relative_gap(point.primal, point.dual, scale, noise)
     if relative > tol:
         lost = abs(gap) <= noise or relative_gap(point.primal, point.dual, scale) <= tol
-        if lost and (exact := _exact(risk, point)) is not None:
-            point, noise, gap = exact, _rounding(risk, exact), exact.primal - exact.dual
+        if lost:
+            point = _exact(risk, point) or point
+            noise, gap = _rounding(risk, point, closely=True), point.primal - point.dual
             relative = relative_gap(point.primal, point.dual, scale, noise)
     certificate = Certificate(
         primal_value=point.primal,
@@ -280,12 +282,12 @@ def _judged(
     return Verdict(certificate, point.at, point.function, point.theta)
 
 
-def _rounding(risk: RegularizedRisk, point: _Point) -> float:
+def _rounding(risk: RegularizedRisk, point: _Point, *, closely: bool = False) -> float:
     """Return what P − D is known to, with what rounding leaves of B'β − d at its price θ."""
     beta = point.at.coefficients
     left = float(np.abs(imbalance(risk, beta)) @ np.abs(point.theta))
     sums = rounding_of_primal(risk, point.primal, point.function, point.theta, beta)
-    return rounding_of_bounds(risk, point.at) + sums + left
+    return rounding_of_bounds(risk, point.at, closely=closely) + sums + left
 
 
 def complete(risk: RegularizedRisk, candidate: Candidate) -> tuple[Function, Function, Vector]:

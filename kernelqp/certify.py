@@ -151,9 +151,9 @@ def _certify_reading(reading: Reading, n: int, search: Search) -> ModelCertifica
     primal, dual, lower, scale, best = met.primal, met.dual, met.lower, met.scale, met.best
     noise = met.noise
     relative = relative_gap(primal, lower, scale, noise)
-    if relative > tol and abs(primal - lower) <= noise:  # rounding alone: in twice the figures
+    if relative > tol and abs(primal - lower) <= noise:  # rounding alone: looked at more closely
         dual = risk.function(dual.coefficients, exactly=True)
-        lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual)
+        lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual, closely=True)
         relative = relative_gap(primal, lower, scale, noise)
     by_row = complementarity_by_row(risk, dual.coefficients, risk.predictions(function, theta))
     blame = _callers_shares(reading.scale * by_row, reading.rows, n)

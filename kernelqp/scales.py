@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelqp.block_gram import BlockGram
 from kernelqp.repair import EPS, best_offset, unit_of_predictions
 from kernelqp.risk import Function
 
@@ -60,16 +61,19 @@ def relative_gap(primal: float, dual: float, scale: float, noise: float = 0.0) -
     return (abs(primal - dual) + noise) / size if size > 0.0 else 0.0
 
 
-def rounding_of_bounds(risk: RegularizedRisk, dual: Function) -> float:
+def rounding_of_bounds(risk: RegularizedRisk, dual: Function, *, closely: bool = False) -> float:
     """Return the rounding of D, eps (√n q + 4 Σ |β| (|q| + ε + ridge |β|/2)).
 
     q is the size of the sums in β'K β: (Σ |β_i| √K_ii)² for a dense K, before centring where K is
     stored, and Σ |β_i| √K_ii ‖f‖ for a factor; errors of a sum of n terms grow as √n (Higham & Mary
     2019, SIAM J. Sci. Comput. 41, A2815). Of an exact f it is Σ |β_i f(x_i)|, without √n.
+    ``closely`` asks for |β|'|K||β| of a kernel in blocks, which costs a product and is less.
     """
     beta = np.abs(dual.coefficients)
     if dual.exact:
         quadratic = float(beta @ _known_by(risk, dual))
+    elif closely and isinstance(risk.gram, BlockGram):
+        quadratic = math.sqrt(risk.n) * risk.gram.size_of_products(beta)
     else:
         size = float(beta @ np.sqrt(np.maximum(risk.gram.summed_diagonal, 0.0)))
         quadratic = size * (size if risk.gram.factor is None else math.sqrt(dual.norm2))

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from kernelqp import RBF, Gram, Laplacian, Polynomial, Sigmoid
+from kernelqp import RBF, Gram, Laplacian, Polynomial, RegularizedRisk, Sigmoid
 from kernelqp.block_gram import ORIGIN, BlockGram
 from kernelqp.errors import KernelError, ParameterError
+from kernelqp.losses import Hinge
+from kernelqp.scales import rounding_of_bounds
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(150, 3)) + 5.0
@@ -114,3 +116,20 @@ def test_overflow_is_an_error_that_names_the_kernel():
     gram = BlockGram.on(Polynomial(300, 10.0, 1.0), X)
     with pytest.raises(KernelError, match="is not finite"):
         gram.matvec(np.ones(150))
+
+
+@pytest.mark.parametrize("memory", [0, 10**8], ids=["computed again", "kept"])
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Polynomial(3, 1.0, 0.5)], ids=repr)
+def test_the_size_of_products_is_that_of_their_terms(kernel, memory, monkeypatch):
+    monkeypatch.setattr("kernelqp.block_gram.CHUNK", 8 * 3 * 70)  # several rows at a time
+    near, K = X - 5.0, kernel(X - 5.0)
+    beta = RNG.normal(size=len(near)) * (np.arange(len(near)) % 2)
+    size = np.abs(beta) @ np.abs(K) @ np.abs(beta)
+    gram = BlockGram.on(kernel, near, memory)
+    for some in (gram, gram.centred()):
+        assert some.size_of_products(beta) == pytest.approx(size, rel=1e-12)
+        assert some.size_of_products(np.zeros_like(beta)) == 0.0
+    loss, labels = Hinge(), np.sign(near[:, 0])
+    risk = RegularizedRisk(gram, labels, 1.0, loss, "free").centred
+    rough, close = (rounding_of_bounds(risk, risk.function(beta), closely=c) for c in (False, True))
+    assert 2.0**-52 * size < close < rough
