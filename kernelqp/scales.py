@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kernelqp.risk import RegularizedRisk
 
 
-NOTHING = 1e5  # roundings of the targets: at 1e-3 of them a hundred are left, as of an optimum of 0
+NOTHING = 100.0  # roundings of the targets: what they cost is no more than 1e-3 of a problem
 
 
 def gap_scale(risk: RegularizedRisk, least: float = -math.inf) -> float:
@@ -30,7 +30,8 @@ def gap_scale(risk: RegularizedRisk, least: float = -math.inf) -> float:
 
     s is the size of a target and the mean weighted by the costs; the same in every unit. P at f = 0
     is 0 in a homogeneous risk, which is judged by the second alone: see ``unit_of_predictions``.
-    No less than what ``NOTHING`` roundings of the targets cost, where P at f = 0 is next to 0.
+    No less than 1e3 times what ``NOTHING`` roundings of the targets cost, in the loss's own power
+    of their unit: all that there is where P at f = 0 is next to 0.
     ``least`` is a lower bound on P at f = 0, as any D is: it may save the search for its offset.
     """
     total = float(risk.costs.sum())
@@ -46,7 +47,8 @@ def gap_scale(risk: RegularizedRisk, least: float = -math.inf) -> float:
     unit = size
     if risk.origin:
         unit = target_unit(replace(risk, targets=risk.targets + risk.origin))
-    nothing = NOTHING * EPS * total * unit
+    moved = NOTHING * EPS * unit
+    nothing = 1e3 * total * (moved * moved if risk.loss.degree == 2 else moved)
     return max(floor, min(nothing, unit * unit / mean) if mean > 0 else nothing)
 
 

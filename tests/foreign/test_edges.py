@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import QuantileRegressor
+from sklearn.linear_model import QuantileRegressor, Ridge
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVR, OneClassSVM
 
 import kernelqp as kq
@@ -57,6 +57,24 @@ def test_a_constant_target_is_met_to_its_rounding(n):
         assert kq.certify(model, X, y).certified
         model.intercept_ += 1e-6
         assert not kq.certify(model, X, y).certified
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-6, 1e-12, 1e9])
+@pytest.mark.parametrize(("mean", "spread"), [(1e2, 1.0), (1e6, 1e-3), (1e6, 1e-5), (1e4, 1e-7)])
+def test_a_bad_fit_of_what_is_left_beside_a_large_mean_is_told(mean, spread, unit):
+    """A squared loss is in the square of the unit of the targets, and so are their roundings."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = unit * (mean + spread * (X @ [1.0, -0.5] + 0.3 * rng.normal(size=60)))
+    model = Ridge(alpha=1.0).fit(X - X.mean(axis=0), y - y.mean())
+    model.intercept_ = y.mean() - X.mean(axis=0) @ model.coef_
+    good = kq.certify(model, X, y)
+    model.coef_ = 0.0 * model.coef_
+    model.intercept_ = y.mean()
+    bad = kq.certify(model, X, y)
+    assert good.certified
+    assert bad.verdict.startswith("Not converged")
+    assert bad.dual_value > 0.0
 
 
 def test_one_row_is_met_to_its_rounding():
