@@ -221,10 +221,13 @@ def test_an_optimum_of_0_has_a_unit_too():
     X, y = [[0.0], [1.0], [2.0]], [5.0, 5.0, 5.0]
     ridge = kq.RegularizedLeastSquares(lam=1.0)
     page = ridge.primal(X, y)
-    page.problem.solve(solver="CLARABEL")  # as it stands it leaves a little
+    page.problem.solve(solver="CLARABEL")  # what it leaves is polished away
     found = kq.compare([page.solution(), ridge.dual(X, y).solve()])
     assert found.agree
-    assert max(unit_of_gap(s.certificate) for s in found.solutions) > 0.0
+    exact = found.solutions[0].certificate
+    assert (exact.primal_value, exact.dual_value, unit_of_gap(exact)) == (0.0, 0.0, 0.0)
+    left = replace(exact, primal_value=1e-30, gap=1e-30, relative_gap=1e-12)
+    assert unit_of_gap(left) == pytest.approx(1e-18)
 
 
 # --- the table ------------------------------------------------------------------------------------
