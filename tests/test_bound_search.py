@@ -1,10 +1,12 @@
-"""The search for a bound, on risks that no reader of models returns."""
+"""The search for a bound: what it tries, what it spares, and risks that no reader returns."""
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVR
 
+import kernelqp as kq
 from kernelqp import RBF, Gram
 from kernelqp.bound_search import Search
 from kernelqp.nu_risks import margin_risk
@@ -28,3 +30,19 @@ def test_columns_that_the_engine_does_not_know_leave_the_other_attempts(free):
     assert found.lower <= solution.value + 1e-9 * abs(solution.value)
     assert found.lower == pytest.approx(solution.value, rel=1e-3)
     assert found.primal >= found.best >= found.lower
+
+
+@pytest.mark.parametrize(("share", "spared"), [(0.8, True), (0.95, False)])
+def test_a_model_that_is_surely_converged_is_spared_a_dear_solve(share, spared, monkeypatch):
+    """Between a half and 0.9 of tol all the cheap attempts are made, and no other."""
+    features, targets = load_diabetes(return_X_y=True)
+    data = StandardScaler().fit_transform(features), targets
+    model = LinearSVR(epsilon=1.0, random_state=0).fit(*data)
+    asked = []
+    monkeypatch.setattr("kernelqp.bound_search.band_duals", lambda *_: iter(asked.append(1) or ()))
+    cheap = kq.certify(model, *data).relative_gap
+    asked.clear()
+    found = kq.certify(model, *data, tol=cheap / share)
+    assert found.relative_gap == cheap
+    assert found.certified
+    assert (not asked) == spared

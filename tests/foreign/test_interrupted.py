@@ -26,6 +26,18 @@ def interrupting(calls):
     return solve
 
 
+def interrupted_second(function, calls):
+    """Return a function that is interrupted when it is called for the second time."""
+
+    def called(*args):
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return function(*args)
+
+    return called
+
+
 def test_the_bound_so_far_is_returned(monkeypatch):
     calls = []
     monkeypatch.setattr("kernelqp.bound_search.settle_sets", interrupting(calls))
@@ -48,14 +60,7 @@ def test_the_problems_still_to_come_get_their_first_bound(monkeypatch):
 
 
 def test_problems_that_were_judged_are_not_lost(monkeypatch):
-    judged = []
-
-    def support(*args):
-        judged.append(args)
-        if len(judged) == 2:
-            raise KeyboardInterrupt
-        return find_support(*args)
-
+    support = interrupted_second(find_support, [])
     monkeypatch.setattr(sys.modules["kernelqp.certify"], "find_support", support)
     X3, y3 = load_iris(return_X_y=True)
     found = kq.certify(fit(SVC(), X3, y3), X3, y3)
@@ -75,16 +80,9 @@ def test_an_interrupt_between_a_bound_and_its_scale_leaves_those_before(monkeypa
     X = StandardScaler().fit_transform(X)
     model = fit(LinearSVC(loss="hinge", C=0.01, random_state=0), X, y)
     told = []
-
-    def scale(*args):
-        told.append(args)
-        if len(told) == 2:
-            raise KeyboardInterrupt
-        return gap_scale(*args)
-
     assert kq.certify(model, X, y).relative_gap < 1e-5  # by the second bound
     with monkeypatch.context() as patched:
-        patched.setattr("kernelqp.bound_search.gap_scale", scale)
+        patched.setattr("kernelqp.bound_search.gap_scale", interrupted_second(gap_scale, told))
         early = kq.certify(model, X, y)
     assert len(told) == 2
     assert 1e-4 < early.relative_gap < 1e-3
