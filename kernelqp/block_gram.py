@@ -24,12 +24,20 @@ from kernelqp.kernel_matrix import RowsOf, check_finite, mirror, symmetric_matri
 from kernelqp.row_store import Products, RowStore
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kernelqp._types import Indices, Matrix, Vector
     from kernelqp.kernels import Kernel
 
 MEMORY = 512 * 2**20  # bytes of rows that are kept
 CHUNK = 32 * 2**20  # bytes of a block on its way
 ORIGIN = 32  # rows whose mean is the origin after centring
+
+
+def spread_over(n: int) -> Indices:
+    """Return a few of n rows, spread over all."""
+    few = min(ORIGIN, n)
+    return np.arange(few) * (n - 1) // max(few - 1, 1)
 
 
 @dataclass(eq=False, slots=True)
@@ -39,6 +47,7 @@ class Kept:
     memory: int
     store: RowStore | None = None
     whole: Matrix | None = None
+    diagonal: Vector | None = None
     rows_of: RowsOf | None = None
     products: Products = field(default_factory=Products)
 
@@ -55,6 +64,8 @@ class BlockGram(Gram):
         The rows.
     origin : Indices, or None
         The rows whose mean in feature space is the origin; None for the kernel's own origin.
+    spread : Indices, or None
+        Those whose mean it is after centring; None for a few that are spread over all.
     kept : Kept
         The rows of K that are kept, before centring, and the bytes that they may take.
 
@@ -76,6 +87,7 @@ class BlockGram(Gram):
     kernel: Kernel | None = None
     X: Matrix | None = None
     origin: Indices | None = None
+    spread: Indices | None = None
     kept: Kept = field(default_factory=lambda: Kept(MEMORY), repr=False)
 
     @classmethod
@@ -116,10 +128,10 @@ class BlockGram(Gram):
             self.kept.rows_of = RowsOf(self._kernel, self._rows)
         return self.kept.rows_of
 
-    @property
-    def spread(self) -> Indices:
+    @cached_property
+    def middle(self) -> Indices:
         """The rows whose mean is the origin after centring."""
-        return np.linspace(0, self.n - 1, min(ORIGIN, self.n)).astype(np.intp)
+        return spread_over(self.n) if self.spread is None else self.spread
 
     # --- rows before centring ------------------------------------------------------------------
 
@@ -162,6 +174,23 @@ class BlockGram(Gram):
         if new.size:
             self._rows_of.fill(new, store.block[store.filled :][: new.size])
             store.add(new)
+
+    def keep_for(self, beta: Vector) -> None:
+        """Compute and keep the rows that K β takes, centred or not, in one go."""
+        self.keep(self.needed_for(beta))
+
+    def needed_for(self, beta: Vector) -> Indices:
+        """Return the rows that K β takes, centred or not."""
+        needed = beta != 0
+        needed[self.middle] = True
+        return np.flatnonzero(needed)
+
+    def copy_from(self, other: BlockGram, parts: Sequence[slice], rows: Indices) -> None:
+        """Copy rows of K that the Gram of more rows keeps; these are ``parts`` of its own."""
+        there = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+        kept = rows[other.store.place[there[rows]] >= 0][: self.store.free]
+        other.store.copy(there[kept], parts, self.store.block[: kept.size])
+        self.store.add(kept)
 
     def drop(self, rows: Indices) -> None:
         """Keep some rows no longer."""
@@ -247,12 +276,14 @@ class BlockGram(Gram):
         found[self.origin] -= float(beta.sum()) / self.origin.size
         return found
 
-    @cached_property
+    @property
     def raw_diagonal(self) -> Vector:
         """k(x_i, x_i) before centring, shape (n,)."""
-        diagonal = np.asarray(self._kernel.diagonal(self._rows), dtype=np.float64)
-        check_finite(diagonal, f"kernel {self.kernel!r}")
-        return diagonal
+        if self.kept.diagonal is None:
+            diagonal = np.asarray(self._kernel.diagonal(self._rows), dtype=np.float64)
+            check_finite(diagonal, f"kernel {self.kernel!r}")
+            self.kept.diagonal = diagonal
+        return self.kept.diagonal
 
     @cached_property
     def diagonal(self) -> Vector:
@@ -322,9 +353,10 @@ class BlockGram(Gram):
             self.kept.rows_of = None  # it has done its work
         return K
 
-    def of_rows(self, rows: Indices, memory: int) -> BlockGram:
+    def of_rows(self, rows: Indices, memory: int, spread: Indices | None = None) -> BlockGram:
         """Return the Gram of some of the rows, about the kernel's own origin."""
-        return BlockGram.on(self._kernel, self._rows[rows], memory)
+        own, kept = self._rows[rows], Kept(memory)
+        return BlockGram(None, None, kernel=self.kernel, X=own, spread=spread, kept=kept)
 
     def whole(self) -> Gram:
         """Return K formed, as a Gram of its own."""
@@ -348,7 +380,7 @@ class BlockGram(Gram):
 
     @cached_property
     def _centred(self) -> Gram:
-        centred = replace(self, origin=self.spread)  # the kept rows are before centring: shared
-        if centred.mean_diagonal <= 8 * EPS * np.abs(self.diagonal).max():  # a constant kernel
+        centred = replace(self, origin=self.middle)  # the kept rows are before centring: shared
+        if centred.mean_diagonal <= 8 * EPS * self.raw_diagonal.max():  # a constant kernel
             return Gram.from_factor(np.zeros((self.n, 1)))
         return centred

@@ -14,7 +14,7 @@ import numpy as np
 from kernelqp.threads import on_all_cores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kernelqp._types import Indices, Matrix, Vector
 
@@ -85,6 +85,14 @@ class RowStore:
         for line, place in zip(found, self.place[rows], strict=True):
             np.take(self.block[place], columns, out=line, mode="clip")  # clip: without a buffer
         return found
+
+    def copy(self, rows: Indices, parts: Sequence[slice], out: Matrix) -> None:
+        """Write ranges of the columns of rows that are kept side by side in ``out``."""
+        place, start = self.place[rows], 0
+        for part in parts:
+            end = start + part.stop - part.start
+            out[:, start:end] = self.block[place, part]
+            start = end
 
     def triangle(self, rows: Indices, out: Matrix) -> None:
         """Write K of rows that are kept and the same columns, on and above the diagonal or all."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from kernelqp.block_gram import BlockGram
 from kernelqp.certificate import Candidate
 from kernelqp.data import read_features
 from kernelqp.errors import KernelError
+from kernelqp.foreign.pairs import one_against_one
 from kernelqp.foreign.reading import (
     OUTSIDE,
     Reading,
@@ -114,20 +114,12 @@ def positions(model: Any, rows: Rows) -> Indices:
     return index
 
 
-def signed(where: Indices, row: Vector, rows: Rows) -> Vector:
-    """Return dual coefficients of the support vectors as β on the rows in use."""
-    beta = np.zeros(len(rows.X))
-    beta[where] = row
+def on_rows(where: Indices, values: Any, rows: Rows) -> Any:
+    """Return dual coefficients of the support vectors, (s,) or (m, s), as β on the rows in use."""
+    given = np.asarray(dense_values(values), dtype=np.float64)
+    beta = np.zeros((*given.shape[:-1], len(rows.X)))
+    beta[..., where] = given
     return beta
-
-
-def sub_gram(gram: Gram, chosen: Indices, parts: int = 1) -> Gram:
-    """Return the Gram of some of the rows, with its part of the memory."""
-    if gram.factor is not None:
-        return Gram.of_features(gram.factor[chosen])
-    if isinstance(gram, BlockGram):
-        return gram.of_rows(chosen, gram.memory // parts)
-    return Gram.dense(gram.submatrix(chosen), psd=True)
 
 
 def check_box(
@@ -192,7 +184,7 @@ def dual_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the p
     risk = RegularizedRisk(gram, targets, costs, loss, offset)
     check_numbers(name, beta, b)
     if isinstance(gram, BlockGram):  # all that is to be needed in one go
-        gram.keep(np.union1d(gram.spread, np.flatnonzero(beta)))
+        gram.keep_for(beta)
     check_box(name, risk, beta, index)
     function = risk.function(beta)
     theta = np.zeros(0) if b is None else np.array([b])
@@ -208,34 +200,31 @@ def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     rows = Rows.read(model, X, sample_weight)
     where, labels = positions(model, rows), class_labels(model, rows, y)
     gram = gram_of(model, float(model._gamma), square(model, rows))
-    coefficients = np.asarray(dense_values(model.dual_coef_), dtype=np.float64)
+    table = on_rows(where, model.dual_coef_, rows)
     costs = float(model.C) * rows.weights * np.asarray(model.class_weight_)[labels]
     objective = f"1/2 |f|^2 + {model.C:g} sum max(0, 1 - y (f(x) + b)), kernel {model.kernel}"
     if len(model.classes_) == 2:
-        beta = signed(where, coefficients[0], rows)
-        signs = np.where(labels == 1, 1.0, -1.0)
-        b = float(model.intercept_[0])
-        return [dual_reading("SVC", objective, gram, signs, costs, Hinge(), beta, b, rows.index)]
-    readings, pairs = [], list(combinations(range(len(model.classes_)), 2))
-    for k, (i, j) in enumerate(pairs):
-        chosen = np.flatnonzero((labels == i) | (labels == j))
-        first = labels[chosen] == i
-        low, high = (signed(where, coefficients[r], rows)[chosen] for r in (j - 1, i))
-        name = f"SVC: {model.classes_[i]} against {model.classes_[j]}"
-        readings.append(
-            dual_reading(
-                name,
-                objective,
-                sub_gram(gram, chosen, len(pairs)),
-                np.where(first, 1.0, -1.0),
-                costs[chosen],
-                Hinge(),
-                np.where(first, low, high),
-                float(model.intercept_[k]),
-                rows.index[chosen],
-            )
+        signs, b = np.where(labels == 1, 1.0, -1.0), float(model.intercept_[0])
+        parts = (gram, signs, costs, Hinge(), table[0], b, rows.index)
+        return [dual_reading("SVC", objective, *parts)]
+    return [
+        dual_reading(
+            f"SVC: {model.classes_[pair.first]} against {model.classes_[pair.second]}",
+            objective,
+            pair.gram,
+            pair.signs,
+            costs[pair.chosen],
+            Hinge(),
+            pair.beta,
+            float(b),
+            rows.index[pair.chosen],
         )
-    return readings
+        for pair, b in zip(
+            one_against_one(gram, labels, len(model.classes_), table),
+            model.intercept_,
+            strict=True,
+        )
+    ]
 
 
 @read.register(SVR)
@@ -244,7 +233,7 @@ def read_svr(model: SVR, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     rows = Rows.read(model, X, sample_weight)
     where = positions(model, rows)
     gram = gram_of(model, float(model._gamma), square(model, rows))
-    beta = signed(where, np.ravel(dense_values(model.dual_coef_)).astype(np.float64), rows)
+    beta = on_rows(where, model.dual_coef_, rows)[0]
     objective = (
         f"1/2 |f|^2 + {model.C:g} sum max(0, |y - f(x) - b| - {model.epsilon:g}), "
         f"kernel {model.kernel}"

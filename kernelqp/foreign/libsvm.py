@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelqp.errors import InputError, KernelError
-from kernelqp.foreign.kernel import dual_reading, gram_on, signed, sub_gram
+from kernelqp.foreign.kernel import dual_reading, gram_on, on_rows
 from kernelqp.foreign.libsvm_file import LibsvmModel
 from kernelqp.foreign.nu import nu_svc_reading, nu_svr_reading, one_class_reading
+from kernelqp.foreign.pairs import Pair, one_against_one
 from kernelqp.foreign.reading import Reading, Rows, UnreadableModel
 from kernelqp.foreign.registry import read
 from kernelqp.losses import EpsilonInsensitive, Hinge
 from kernelqp.nu_risks import LIMIT, largest_nu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kernelqp._types import Indices, Matrix, Vector
     from kernelqp.gram import Gram
 
@@ -43,7 +40,8 @@ def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[
             raise InputError(
                 "a LIBSVM model file does not hold epsilon: pass epsilon (the -p of svm-train)"
             )
-        beta = signed(place(model, rows.X, np.zeros(len(values))), model.coefficients[:, 0], rows)
+        where = place(model, rows.X, np.zeros(len(values)))
+        beta = on_rows(where, model.coefficients[:, 0], rows)
         loss, b = EpsilonInsensitive(model.epsilon), float(shifts[0])
         words = f"1/2 |f|^2 + {C} sum max(0, |y - f(x) - b| - {model.epsilon:g}), kernel {kernel}"
         words, costs = words + read_off, prices[0] * rows.weights
@@ -53,31 +51,19 @@ def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[
     costs = prices[np.argmax(values[:, None] == _known_labels(model, values), axis=1)]
     return [
         dual_reading(
-            f"LIBSVM{pair.name}",
+            f"LIBSVM{name}",
             words,
             pair.gram,
             pair.signs,
             (costs * rows.weights)[pair.chosen],
             Hinge(),
             pair.beta,
-            pair.b,
+            b,
             rows.index[pair.chosen],
             remedies=REMEDIES,
         )
-        for pair in _pairs(model, rows, values, gram)
+        for name, pair, b in _pairs(model, rows, values, gram)
     ]
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Pair:
-    """The rows of two labels, the first of which is positive, and their part of the model."""
-
-    name: str
-    chosen: Indices
-    gram: Gram
-    signs: Vector
-    beta: Vector
-    b: float
 
 
 def _known_labels(model: LibsvmModel, values: Vector) -> Vector:
@@ -92,19 +78,19 @@ def _known_labels(model: LibsvmModel, values: Vector) -> Vector:
     return labels
 
 
-def _pairs(model: LibsvmModel, rows: Rows, values: Vector, gram: Gram) -> Iterator[Pair]:
-    """Yield every pair of labels."""
+def _pairs(
+    model: LibsvmModel, rows: Rows, values: Vector, gram: Gram
+) -> list[tuple[str, Pair, float]]:
+    """Return every pair of labels with its name and its b."""
     labels = _known_labels(model, values)
     several = labels.size > 2
-    where, shifts = place(model, rows.X, values), model.shifts()
-    for k, (i, j) in enumerate(combinations(range(labels.size), 2)):
-        chosen = np.flatnonzero((values == labels[i]) | (values == labels[j]))
-        first = values[chosen] == labels[i]
-        low, high = (signed(where, model.coefficients[:, r], rows)[chosen] for r in (j - 1, i))
-        name = f": {labels[i]:g} against {labels[j]:g}" if several else ""
-        part = sub_gram(gram, chosen, labels.size) if several else gram
-        beta = np.where(first, low, high) if several else low
-        yield Pair(name, chosen, part, np.where(first, 1.0, -1.0), beta, float(shifts[k]))
+    table = on_rows(place(model, rows.X, values), model.coefficients.T, rows)
+    numbers = np.argmax(values[:, None] == labels, axis=1)
+    pairs = one_against_one(gram, numbers, labels.size, table)
+    names = [
+        f": {labels[p.first]:g} against {labels[p.second]:g}" if several else "" for p in pairs
+    ]
+    return list(zip(names, pairs, map(float, model.shifts()), strict=True))
 
 
 def _nu_pairs(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
@@ -112,7 +98,7 @@ def _nu_pairs(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
     if model.nu is None:
         raise InputError("a LIBSVM model file does not hold nu: pass nu (the -n of svm-train)")
     kernel, readings = model.header["kernel_type"], []
-    for pair in _pairs(model, rows, values, _gram(model, rows.X)):
+    for name, pair, b in _pairs(model, rows, values, _gram(model, rows.X)):
         weights, index = rows.weights[pair.chosen], rows.index[pair.chosen]
         most = largest_nu(pair.signs, weights, free=True)
         if model.nu > most * (1.0 + LIMIT):
@@ -120,15 +106,15 @@ def _nu_pairs(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
                 f"nu = {model.nu!r} is too large for the data, which admit {most:.6g}: pass the -n "
                 f"of svm-train"
             )
-        parts = (pair.gram, pair.signs, weights, model.nu, pair.beta, pair.b, index, REMEDIES)
-        readings.append(nu_svc_reading(f"LIBSVM{pair.name}", kernel, *parts))
+        parts = (pair.gram, pair.signs, weights, model.nu, pair.beta, b, index, REMEDIES)
+        readings.append(nu_svc_reading(f"LIBSVM{name}", kernel, *parts))
     return readings
 
 
 def _one_class(model: LibsvmModel, rows: Rows) -> Reading:
     """Return the problem of one class, its coefficients ν S α; their sum shows ν."""
     where = place(model, rows.X, np.zeros(len(rows.X)))
-    raw, total = signed(where, model.coefficients[:, 0], rows), float(rows.weights.sum())
+    raw, total = on_rows(where, model.coefficients[:, 0], rows), float(rows.weights.sum())
     nu = min(float(raw.sum()) / total, 1.0) if model.nu is None else model.nu
     parts = (_gram(model, rows.X), rows.weights, nu, raw, float(model.shifts()[0]), rows.index)
     return one_class_reading("LIBSVM", model.header["kernel_type"], *parts, REMEDIES)
@@ -138,7 +124,7 @@ def _nu_svr(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
     """Return the problem of a ν-SVR; with C the sum of |β| shows ν."""
     where = place(model, rows.X, np.zeros(len(values)))
     beta, C = (
-        signed(where, model.coefficients[:, 0], rows),
+        on_rows(where, model.coefficients[:, 0], rows),
         float(model.prices(rows.heaviest)[0]),
     )
     spent = float(np.abs(beta).sum()) / (C * float(rows.weights.sum()))

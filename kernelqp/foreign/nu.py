@@ -9,7 +9,6 @@ sections 2.2 to 2.5.
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +17,12 @@ from sklearn.svm import NuSVC, NuSVR, OneClassSVM
 from kernelqp.certificate import Candidate
 from kernelqp.foreign.kernel import (
     check_box,
-    dense_values,
     gram_of,
+    on_rows,
     positions,
-    signed,
     square,
-    sub_gram,
 )
+from kernelqp.foreign.pairs import one_against_one
 from kernelqp.foreign.reading import OUTSIDE, Reading, Rows, UnreadableModel, refuse
 from kernelqp.foreign.registry import read
 from kernelqp.nu_risks import (
@@ -93,33 +91,32 @@ def read_nu_svc(model: NuSVC, X: Any, y: Any, sample_weight: Any) -> list[Readin
     rows = Rows.read(model, X, sample_weight)
     where, labels = positions(model, rows), rows.labels(model, y)
     gram = gram_of(model, float(model._gamma), square(model, rows))
-    coefficients = np.asarray(dense_values(model.dual_coef_), dtype=np.float64)
-    if not (np.isfinite(coefficients).all() and np.isfinite(model.intercept_).all()):
+    table = on_rows(where, model.dual_coef_, rows)
+    if not (np.isfinite(table).all() and np.isfinite(model.intercept_).all()):
         raise refuse(model, "its coefficients are not finite: rho is 0, and it divides by it")
     nu, kernel = float(model.nu), str(model.kernel)
     if len(model.classes_) == 2:
-        signs, raw = np.where(labels == 1, 1.0, -1.0), signed(where, coefficients[0], rows)
-        parts = (gram, signs, rows.weights, nu, raw, float(model.intercept_[0]), rows.index)
+        signs = np.where(labels == 1, 1.0, -1.0)
+        parts = (gram, signs, rows.weights, nu, table[0], float(model.intercept_[0]), rows.index)
         return [nu_svc_reading("NuSVC", kernel, *parts)]
-    readings, pairs = [], list(combinations(range(len(model.classes_)), 2))
-    for k, (i, j) in enumerate(pairs):
-        chosen = np.flatnonzero((labels == i) | (labels == j))
-        first = labels[chosen] == i
-        low, high = (signed(where, coefficients[r], rows)[chosen] for r in (j - 1, i))
-        readings.append(
-            nu_svc_reading(
-                f"NuSVC: {model.classes_[i]} against {model.classes_[j]}",
-                kernel,
-                sub_gram(gram, chosen, len(pairs)),
-                np.where(first, 1.0, -1.0),
-                rows.weights[chosen],
-                nu,
-                np.where(first, low, high),
-                float(model.intercept_[k]),
-                rows.index[chosen],
-            )
+    return [
+        nu_svc_reading(
+            f"NuSVC: {model.classes_[pair.first]} against {model.classes_[pair.second]}",
+            kernel,
+            pair.gram,
+            pair.signs,
+            rows.weights[pair.chosen],
+            nu,
+            pair.beta,
+            float(b),
+            rows.index[pair.chosen],
         )
-    return readings
+        for pair, b in zip(
+            one_against_one(gram, labels, len(model.classes_), table),
+            model.intercept_,
+            strict=True,
+        )
+    ]
 
 
 def one_class_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the problem
@@ -164,7 +161,7 @@ def read_one_class(model: OneClassSVM, X: Any, y: Any, sample_weight: Any) -> li
     rows = Rows.read(model, X, sample_weight)
     where = positions(model, rows)
     gram = gram_of(model, float(model._gamma), square(model, rows))
-    raw = signed(where, np.ravel(dense_values(model.dual_coef_)).astype(np.float64), rows)
+    raw = on_rows(where, model.dual_coef_, rows)[0]
     b = float(np.ravel(model.intercept_)[0])
     parts = (str(model.kernel), gram, rows.weights, float(model.nu), raw, b, rows.index)
     return [one_class_reading("OneClassSVM", *parts)]
@@ -204,7 +201,7 @@ def read_nu_svr(model: NuSVR, X: Any, y: Any, sample_weight: Any) -> list[Readin
     rows = Rows.read(model, X, sample_weight)
     where = positions(model, rows)
     gram = gram_of(model, float(model._gamma), square(model, rows))
-    beta = signed(where, np.ravel(dense_values(model.dual_coef_)).astype(np.float64), rows)
+    beta = on_rows(where, model.dual_coef_, rows)[0]
     b = float(np.ravel(model.intercept_)[0])
     problem = (gram, rows.targets(y), rows.weights, float(model.C), float(model.nu))
     return [nu_svr_reading("NuSVR", str(model.kernel), *problem, beta, b, rows.index)]

@@ -94,7 +94,9 @@ class Rows:
         n = int(values.shape[0])
         weights = read_weights(sample_weight, n)
         index = np.flatnonzero(weights > 0)
-        return cls(values[index], weights[index], index, n)
+        if index.size < n:
+            values, weights = values[index], weights[index]
+        return cls(values, weights, index, n)
 
     @property
     def heaviest(self) -> float:

@@ -1,0 +1,96 @@
+"""The problems of a classifier of several labels that LIBSVM fits one against one.
+
+Its table of coefficients has a row less than there are labels: of the pair i < j the coefficients
+of the rows of label i stand in row j − 1, those of label j in row i.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernelqp.block_gram import BlockGram, spread_over
+from kernelqp.gram import Gram
+
+if TYPE_CHECKING:
+    from kernelqp._types import Indices, Matrix, Vector
+
+WORTH = 2  # entries of K that many rows at once have for one of a few: tiles on all cores
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Pair:
+    """Two labels by their numbers, their rows, +1 for the first of them, and β on these rows."""
+
+    first: int
+    second: int
+    chosen: Indices
+    gram: Gram
+    signs: Vector
+    beta: Vector
+
+
+def one_against_one(gram: Gram, labels: Indices, count: int, table: Matrix) -> list[Pair]:
+    """Return every pair of ``count`` labels; ``table`` has shape (count − 1, n).
+
+    The rows of the first label of a pair stand before those of the second.
+    """
+    if count == 2:
+        everyone = np.arange(gram.n)
+        return [Pair(0, 1, everyone, gram, np.where(labels == 0, 1.0, -1.0), table[0])]
+    rows = [np.flatnonzero(labels == k) for k in range(count)]
+    numbers = list(combinations(range(count), 2))
+    pairs = []
+    for i, j in numbers:
+        chosen = np.concatenate([rows[i], rows[j]])
+        beta = np.concatenate([table[j - 1, rows[i]], table[i, rows[j]]])
+        signs = np.repeat([1.0, -1.0], [rows[i].size, rows[j].size])
+        part = _part(gram, chosen, rows[i].size, len(numbers))
+        pairs.append(Pair(i, j, chosen, part, signs, beta))
+    if isinstance(gram, BlockGram):
+        _share_rows(gram, rows, pairs)
+    return pairs
+
+
+def _part(gram: Gram, chosen: Indices, first: int, parts: int) -> Gram:
+    """Return the Gram of some of the rows, with its part of the memory.
+
+    ``first`` of them are of one label. A few of each label are the origin after centring, the same
+    ones in all its pairs.
+    """
+    if gram.factor is not None:
+        return Gram.of_features(gram.factor[chosen])
+    if isinstance(gram, BlockGram):
+        few, other = spread_over(first)[::2], spread_over(chosen.size - first)[::2]
+        middle = np.concatenate([few, first + other])
+        return gram.of_rows(chosen, gram.memory // parts, middle)
+    return Gram.dense(gram.submatrix(chosen), psd=True)
+
+
+def _share_rows(gram: BlockGram, rows: list[Indices], pairs: list[Pair]) -> None:
+    """Compute the rows of K that pairs need at once, where they share enough of them.
+
+    The rows of K are taken label by label, so that those of a pair are two parts of each.
+    """
+    ends = np.cumsum([own.size for own in rows])
+    parts = [slice(end - own.size, end) for own, end in zip(rows, ends.tolist(), strict=True)]
+    needs = []
+    for pair in pairs:
+        if isinstance(pair.gram, BlockGram):
+            own = (parts[pair.first], parts[pair.second])
+            needs.append((pair.gram, own, pair.gram.needed_for(pair.beta)))
+    by_label = gram.of_rows(np.concatenate(rows), gram.memory)
+    union = np.unique(np.concatenate([_places(own)[needed] for _, own, needed in needs]))
+    alone = sum(part.n * needed.size for part, _, needed in needs)
+    if union.size * gram.n > min(WORTH * alone, gram.memory // 8):
+        return
+    by_label.keep(union)
+    for part, own, needed in needs:
+        part.copy_from(by_label, own, needed)
+
+
+def _places(parts: tuple[slice, slice]) -> Indices:
+    return np.concatenate([np.arange(part.start, part.stop) for part in parts])
