@@ -375,8 +375,9 @@ def _clipped(K: Matrix) -> Matrix:
 
 def _centred_rows(F: Matrix) -> Matrix:
     """F minus its column means, in two passes: a constant column is exactly 0."""
-    G: Matrix = F - (F[0] + (F - F[0]).mean(axis=0))  # F[0] may stand far from all others
-    G -= G.mean(axis=0)
+    mean = np.full(len(F), 1.0 / len(F))
+    G: Matrix = F - (F[0] + mean @ (F - F[0]))  # F[0] may stand far from all others
+    G -= mean @ G
     return G
 
 

@@ -90,7 +90,7 @@ class Line:
 def slope_dual(risk: RegularizedRisk, function: Function, theta: Vector) -> Function:
     """Return f_β with β = −c ℓ'(p) at the best offset, where the slope of P in θ, B'β − d, is 0."""
     best = best_offset(risk, function, theta)
-    beta = slopes_and_bends(risk, risk.predictions(function, best))[0]
+    beta = _slopes(risk, risk.predictions(function, best))[0]
     return risk.function(settle(risk, beta) if theta.size == 1 else beta)
 
 
@@ -208,10 +208,16 @@ def is_smooth(risk: RegularizedRisk) -> bool:
     return bool(np.array_equal(low, high))
 
 
+def _slopes(risk: RegularizedRisk, p: Vector) -> tuple[Vector, Vector]:
+    """Return β = −c ℓ'(p) and ℓ'(p)."""
+    slope = risk.loss.slopes(risk.targets, p)[0]
+    low, high = domain_of(risk)
+    return np.minimum(np.maximum(-risk.costs * slope, low), high), slope
+
+
 def slopes_and_bends(risk: RegularizedRisk, p: Vector) -> tuple[Vector, Vector]:
     """Return β = −c ℓ'(p) and c ℓ''(p); a row with no slope has no bend."""
-    slope = risk.loss.slopes(risk.targets, p)[0]
-    beta = np.clip(-risk.costs * slope, *domain_of(risk))
+    beta, slope = _slopes(risk, p)
     ridge = risk.local_row(beta).ridge
     flat = (slope == 0) & risk.loss.zero_beyond_margin
     return beta, np.where(flat, 0.0, 1.0 / np.maximum(ridge, np.finfo(np.float64).tiny))

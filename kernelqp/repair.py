@@ -95,6 +95,8 @@ def settle(risk: RegularizedRisk, beta: Vector) -> Vector:
             moved = np.clip(beta + move, lower, upper)
             room = np.abs(moved - beta) * np.where((beta > lower) & (beta < upper), 1.0, 0.5)
             i = int(np.argmax(room))
+            if not room[i] > 0.0:  # less than a rounding of every entry
+                break
             beta[i] = moved[i]
     return beta
 
