@@ -3,7 +3,7 @@
 from kernelqp import conventions, losses
 from kernelqp.ball import BallRisk
 from kernelqp.certificate import Candidate, Certificate, certify_candidate
-from kernelqp.certify import ModelCertificate, certify
+from kernelqp.certify import certify
 from kernelqp.check import assert_kkt, check_kkt
 from kernelqp.compare import Comparison, compare
 from kernelqp.crossings import Crossing
@@ -35,6 +35,7 @@ from kernelqp.methods import (
     SoftMarginSVM,
     SupportVectorRegression,
 )
+from kernelqp.model_certificate import ModelCertificate
 from kernelqp.non_crossing import JointQuantiles
 from kernelqp.offset import Offset
 from kernelqp.problem_file import Problem, load_problem, problem_names

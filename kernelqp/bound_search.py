@@ -16,7 +16,7 @@ from kernelqp.band import band_duals, is_cheap
 from kernelqp.certificate import slope_start
 from kernelqp.elbow import elbow_solve, solve_as_it_stands
 from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
-from kernelqp.repair import best_offset, feasible, lower_bound, repair_dual, repair_primal
+from kernelqp.repair import best_offset, lower_bound, repair_dual, repair_primal
 from kernelqp.scales import gap_scale, relative_gap, rounding_of_bounds, target_unit
 from kernelqp.solvers.active_set import from_start, settle_by_factor
 from kernelqp.solvers.kernel_qp import KernelQP
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from kernelqp.progress import Progress
     from kernelqp.risk import Function, RegularizedRisk
 
-    # a dual point, and the (f, θ) that belongs to it
-    Attempt: TypeAlias = tuple[Function, Function | None, Vector]
+    # a dual point, its D, and the (f, θ) that belongs to it
+    Attempt: TypeAlias = tuple[Function, float, Function | None, Vector]
 
 KNOWN = 1e-2  # of tol: the relative width at which the optimum counts as known
 ENOUGH = 1e-6  # of tol: what an interior point solve leaves of its objective
 USUAL = 1e-3  # of tol: a larger one makes no coarser solve, whose sets would be another's
 LIMIT = 5.0  # seconds after which sets that have not settled are left to the other attempts
-CLEAR = 0.5  # of tol: the relative gap below which a model is converged without further work
-SURE = 0.9  # of tol: the one below which it is converged, and only cheap work shows by how much
+CLEAR = 0.5  # of tol: the relative gap, rounding aside, below which a model is converged
+SURE = 0.9  # of tol: the relative gap, rounding included, below which it is
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -68,8 +68,7 @@ class Search:
     tol: float
     progress: Progress
     interrupted: bool = False
-    gap: float = math.inf
-    certain: bool = False  # that the model is converged, though maybe not clearly
+    gap: float = math.inf  # relative, rounding aside
 
     def run(
         self, risk: RegularizedRisk, start: Function | None, function: Function, theta: Vector
@@ -77,16 +76,15 @@ class Search:
         """Bound the optimum from (f, θ) and, where there is one, a dual point to start from."""
         primal = risk.primal_value(function, theta)
         best, lower, dual, scale, noise = primal, -math.inf, None, 0.0, 0.0
-        self.gap, self.certain = math.inf, False
+        self.gap = math.inf
         try:
-            for other, reached, offset in attempts(risk, start, function, theta, self):
-                value = lower_bound(risk, other)
+            for other, value, reached, offset in attempts(risk, start, function, theta, self.tol):
                 if dual is None or value > lower:  # all at once: an interrupt may come in between
                     known = gap_scale(risk, value), rounding_of_bounds(risk, other)
                     dual, lower, (scale, noise) = other, value, known
                 self.gap = relative_gap(primal, lower, scale)
-                self.certain = relative_gap(primal, lower, scale, noise) <= SURE * self.tol
-                if self.interrupted or self.gap <= CLEAR * self.tol:
+                certain = relative_gap(primal, lower, scale, noise) <= SURE * self.tol
+                if certain or self.interrupted or self.gap <= CLEAR * self.tol:
                     break
                 for point in _primal_points(risk, reached, offset):
                     best = min(best, risk.primal_value(*point))
@@ -117,12 +115,11 @@ def _primal_points(
 
 
 def attempts(
-    risk: RegularizedRisk, start: Function | None, function: Function, theta: Vector, search: Search
+    risk: RegularizedRisk, start: Function | None, function: Function, theta: Vector, tol: float
 ) -> Iterator[Attempt]:
-    """Yield a dual point and the (f, θ) that belongs to it, the cheap ones first.
+    """Yield a dual point, its D and the (f, θ) that belongs to it, the cheap ones first.
 
-    ``start`` None is the β of the slopes at (f, θ). An interior point solve is dear, and spared
-    where the model is converged without.
+    ``start`` None is the β of the slopes at (f, θ).
 
     The candidate's own; Newton's for a smooth loss; the optimum that sets near those of a kernel
     model settle at; the linear system of the candidate's sets; kernel QPs near kinks, and the
@@ -131,31 +128,38 @@ def attempts(
     """
     primal_only = function.weights is not None
     if primal_only and is_smooth(risk):
-        yield slope_dual(risk, function, theta), None, theta
+        yield _attempt(risk, slope_dual(risk, function, theta), None, theta)
         better = function, theta
         for steps in (1, STEPS):  # one is enough for a model that is nearly there
             better = newton_primal(risk, *better, steps)
-            yield slope_dual(risk, *better), better[0] if steps > 1 else None, better[1]
+            reached = better[0] if steps > 1 else None
+            yield _attempt(risk, slope_dual(risk, *better), reached, better[1])
     start = slope_start(risk, function, theta) if start is None else start
     dual = None
     if not primal_only and _settles(risk):
-        whole = feasible(risk, start.coefficients)
-        dual = None if whole else repair_dual(risk, start, theta)
-        yield start if dual is None else dual, None, theta
+        own = _attempt(risk, start, None, theta)
+        if not math.isfinite(own[1]):
+            dual = repair_dual(risk, start, theta)
+            own = _attempt(risk, dual, None, theta)
+        yield own
         yield from _by_sets(risk, start.coefficients)
     dual = repair_dual(risk, start, theta) if dual is None else dual
-    yield dual, None if primal_only else dual, theta
+    yield _attempt(risk, dual, None if primal_only else dual, theta)
     if not (primal_only and is_cheap(risk)):
         yield _settled(risk, dual, theta)
     elif risk.row is not None and risk.row.ends:
         found, offset = solve_as_it_stands(risk, risk.row, start, theta)
-        yield found, None, offset
-    if search.certain:
-        return
-    target = ENOUGH * min(search.tol, USUAL)
+        yield _attempt(risk, found, None, offset)
+    target = ENOUGH * min(tol, USUAL)
     for found, reached, offset in band_duals(risk, function, theta, target_unit(risk), target):
-        yield found, reached, offset
+        yield _attempt(risk, found, reached, offset)
         yield _settled(risk, found, offset)
+
+
+def _attempt(
+    risk: RegularizedRisk, dual: Function, function: Function | None, theta: Vector
+) -> Attempt:
+    return dual, lower_bound(risk, dual), function, theta
 
 
 def _settles(risk: RegularizedRisk) -> bool:
@@ -182,10 +186,10 @@ def _by_sets(risk: RegularizedRisk, beta: Vector) -> Iterator[Attempt]:
         return
     if settled is not None:
         found = risk.function(settled[0])
-        yield found, found, qp.offset(*settled)
+        yield _attempt(risk, found, found, qp.offset(*settled))
 
 
 def _settled(risk: RegularizedRisk, dual: Function, theta: Vector) -> Attempt:
     """Return what the linear system of a dual point's sets gives."""
     found, offset = elbow_solve(risk, dual, theta)
-    return found, found, offset
+    return _attempt(risk, found, found, offset)

@@ -15,7 +15,7 @@ from kernelqp.foreign import LibsvmModel
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from kernelqp.certify import ModelCertificate
+    from kernelqp.model_certificate import ModelCertificate
 
 
 def certify_files(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from kernelqp.cli.outcome import Failed, Form, Outcome, Refuted, Solved
 
 if TYPE_CHECKING:
-    from kernelqp.certify import ModelCertificate
     from kernelqp.cli.compare import Compared, Run
     from kernelqp.compared_result import ComparedResult
     from kernelqp.kkt import KKTReport
+    from kernelqp.model_certificate import ModelCertificate
     from kernelqp.problem_file import Problem
     from kernelqp.solution import Solution
 

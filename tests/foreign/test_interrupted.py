@@ -1,15 +1,13 @@
 """Ctrl-C ends the search for a better bound, and what was found is returned."""
 
-import sys
-
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 import kernelqp as kq
+from kernelqp.attainment import separating_direction
 from kernelqp.scales import gap_scale
-from kernelqp.support import find_support
 from tests.foreign.fits import features, fit, two_classes
 
 X = features()
@@ -60,8 +58,8 @@ def test_the_problems_still_to_come_get_their_first_bound(monkeypatch):
 
 
 def test_problems_that_were_judged_are_not_lost(monkeypatch):
-    support = interrupted_second(find_support, [])
-    monkeypatch.setattr(sys.modules["kernelqp.certify"], "find_support", support)
+    once = interrupted_second(separating_direction, [])
+    monkeypatch.setattr("kernelqp.judgement.separating_direction", once)
     X3, y3 = load_iris(return_X_y=True)
     found = kq.certify(fit(SVC(), X3, y3), X3, y3)
     assert len(found.problems) == 1
@@ -69,7 +67,7 @@ def test_problems_that_were_judged_are_not_lost(monkeypatch):
 
 
 def test_without_any_bound_the_interrupt_goes_on(monkeypatch):
-    monkeypatch.setattr("kernelqp.bound_search.feasible", interrupting([]))
+    monkeypatch.setattr("kernelqp.bound_search.lower_bound", interrupting([]))
     with pytest.raises(KeyboardInterrupt):
         kq.certify(fit(SVC(), X, Y), X, Y)
 
@@ -80,10 +78,10 @@ def test_an_interrupt_between_a_bound_and_its_scale_leaves_those_before(monkeypa
     X = StandardScaler().fit_transform(X)
     model = fit(LinearSVC(loss="hinge", C=0.01, random_state=0), X, y)
     told = []
-    assert kq.certify(model, X, y).relative_gap < 1e-5  # by the second bound
+    assert kq.certify(model, X, y, tol=1e-5).relative_gap < 1e-5  # by the second bound
     with monkeypatch.context() as patched:
         patched.setattr("kernelqp.bound_search.gap_scale", interrupted_second(gap_scale, told))
-        early = kq.certify(model, X, y)
+        early = kq.certify(model, X, y, tol=1e-5)
     assert len(told) == 2
     assert 1e-4 < early.relative_gap < 1e-3
     assert early.relative_gap == pytest.approx(early.gap / early.primal_value, rel=1e-6)

@@ -1,0 +1,157 @@
+"""Judging one problem of somebody else's model: its bounds first, its report when it is asked for.
+
+The bounds of a problem need K; its report, which says the verdict, the share of every row and the
+sets, needs the sizes of its rows alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernelqp.attainment import separating_direction
+from kernelqp.blame import complementarity_by_row
+from kernelqp.certificate import as_it_came
+from kernelqp.diagonal_gram import DiagonalGram
+from kernelqp.model_certificate import ModelCertificate
+from kernelqp.model_verdict import remedy_of, verdict_of
+from kernelqp.repair import lower_bound
+from kernelqp.scales import relative_gap, rounding_of_bounds
+from kernelqp.support import SETTLED, Support, find_support, has_sets
+
+if TYPE_CHECKING:
+    from kernelqp._types import Indices, Vector
+    from kernelqp.bound_search import Search
+    from kernelqp.foreign import Reading
+    from kernelqp.risk import Function, RegularizedRisk
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Judgement:
+    """The bounds of one problem, in the unit of its risk.
+
+    Attributes
+    ----------
+    name, objective, scale, rows
+        Those of the reading.
+    risk, dual, function, theta
+        The problem about its mean, the β of the largest D, and the model's f and θ.
+    primal, proved, best : float
+        P at the model, D less its rounding, and the smallest P that was met.
+    noise, size : float
+        The rounding of P − D, and what the gap is compared with.
+    relative, tol : float
+        The relative gap, and the one up to which the model counts as converged.
+    attained, interrupted : bool
+        Whether there is an optimum, and whether more may be proved in more time.
+    remedy : str
+        What to do where the model has not converged.
+    """
+
+    name: str
+    objective: str
+    scale: float
+    rows: Indices
+    risk: RegularizedRisk
+    dual: Function
+    function: Function
+    theta: Vector
+    primal: float
+    proved: float
+    best: float
+    noise: float
+    size: float
+    relative: float
+    tol: float
+    attained: bool
+    interrupted: bool
+    remedy: str
+
+    @property
+    def gap(self) -> float:
+        """P − D as far as rounding lets it be known."""
+        return max(abs(self.primal - self.proved), self.noise)
+
+    @property
+    def excess(self) -> float:
+        """How far P at the model is above the smallest that was met, of the size of the problem."""
+        return (self.primal - self.best) / self.size if self.size > 0 else 0.0
+
+    def without_kernel(self) -> Judgement:
+        """Return the same with no more of the kernel than a report needs."""
+        return replace(self, risk=replace(self.risk, gram=DiagonalGram.of_gram(self.risk.gram)))
+
+
+def judge(reading: Reading, search: Search) -> Judgement:
+    """Bound one problem: P at the model as it is, D at the best dual point that can be made."""
+    risk = reading.risk.centred
+    start, function, theta = as_it_came(risk, reading.candidate)
+    met, tol = search.run(risk, start, function, theta), search.tol
+    primal, dual, lower, noise = met.primal, met.dual, met.lower, met.noise
+    relative = relative_gap(primal, lower, met.scale, noise)
+    if relative > tol and abs(primal - lower) <= noise:  # rounding alone: looked at more closely
+        dual = risk.function(dual.coefficients, exactly=True)
+        lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual, closely=True)
+        relative = relative_gap(primal, lower, met.scale, noise)
+    proved = lower - noise  # what rounding may have added is no proof
+    return Judgement(
+        name=reading.name,
+        objective=reading.objective,
+        scale=reading.scale,
+        rows=reading.rows,
+        risk=risk,
+        dual=dual,
+        function=function,
+        theta=theta,
+        primal=primal,
+        proved=proved,
+        best=max(met.best, proved),  # its P is not less, whatever rounding says
+        noise=noise,
+        size=max(abs(primal), abs(lower), met.scale),
+        relative=relative,
+        tol=tol,
+        attained=separating_direction(risk) is None,
+        interrupted=search.interrupted and relative > tol,
+        remedy=remedy_of(reading) if relative > tol else "",
+    )
+
+
+def report(judged: Judgement, n: int) -> ModelCertificate:
+    """Return the certificate of a problem on some of the caller's n rows."""
+    risk, dual, function, theta = judged.risk, judged.dual, judged.function, judged.theta
+    by_row = complementarity_by_row(risk, dual.coefficients, risk.predictions(function, theta))
+    blame = _callers_shares(judged.scale * by_row, judged.rows, n)
+    sets = None
+    if has_sets(risk):
+        tight = judged.relative <= SETTLED
+        sets = find_support(risk, dual, function, theta, judged.gap, tight)
+    return ModelCertificate(
+        name=judged.name,
+        objective=judged.objective,
+        primal_value=judged.scale * judged.primal,
+        dual_value=judged.scale * judged.proved,
+        best_value=judged.scale * judged.best,
+        gap=judged.scale * (judged.primal - judged.proved),
+        relative_gap=judged.relative,
+        tol=judged.tol,
+        complementarity=blame,
+        support=None if sets is None else _callers(sets, judged.rows),
+        certified=bool(judged.relative <= judged.tol and judged.attained),
+        verdict=verdict_of(judged, blame),
+    )
+
+
+def _callers_shares(shares: Vector, rows: Indices, n: int) -> Vector:
+    """Return what every row of the caller's has a share in; NaN for those that take no part."""
+    taking_part = np.bincount(rows, minlength=n) > 0  # a row may stand in the problem twice
+    return np.where(taking_part, np.bincount(rows, shares, n), np.nan)
+
+
+def _callers(sets: Support, rows: Indices) -> Support:
+    """Return the sets as the caller's row numbers."""
+    own = (sets.support_vectors, sets.elbow, sets.left, sets.right, sets.undecided)
+    if (rows[1:] > rows[:-1]).all():
+        return Support(*(rows[chosen] for chosen in own))
+    return Support(*(np.unique(rows[chosen]) for chosen in own))  # a row may come twice

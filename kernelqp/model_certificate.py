@@ -1,0 +1,89 @@
+"""What is proved about a model that somebody else fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, overload
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kernelqp._types import Vector
+    from kernelqp.support import Support
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ModelCertificate:
+    """What is proved about one problem that a model claims to have solved.
+
+    All values are in the unit of ``objective``, the library's own.
+
+    Attributes
+    ----------
+    name, objective : str
+        The model, and the exact objective that it minimises.
+    primal_value : float
+        The objective at the model as it is: an upper bound on the optimum.
+    dual_value : float
+        A lower bound on the optimum, less what rounding may have added to it.
+    best_value : float
+        The objective at the best point met on the way: what the model could have reached, as far
+        as was searched, which is no farther than it takes to call it converged.
+    gap, relative_gap, tol : float
+        primal_value − dual_value; over the scale of the problem; and what it was compared with.
+    complementarity : Vector, shape (n,)
+        The share of every row in the gap; NaN for rows that do not take part.
+    support : Support
+        The rows by role; what is in ``left`` and ``right`` is proved.
+    certified : bool
+        relative_gap <= tol.
+    verdict : str
+        In words, with the remedy.
+    problems : sequence of ModelCertificate
+        Every problem of a model of several; this one is the worst of them. Each has been judged;
+        its report is made when it is first asked for.
+    """
+
+    name: str
+    objective: str
+    primal_value: float
+    dual_value: float
+    best_value: float
+    gap: float
+    relative_gap: float
+    tol: float
+    complementarity: Vector
+    support: Support | None
+    certified: bool
+    verdict: str
+    problems: Sequence[ModelCertificate] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}, {self.objective}\n{self.verdict}"
+
+
+class Problems(Sequence[ModelCertificate]):
+    """The certificates of several problems, each made when it is first asked for, and kept."""
+
+    def __init__(self, makers: Sequence[Callable[[], ModelCertificate]]) -> None:
+        self._makers = tuple(makers)
+        self._made: dict[int, ModelCertificate] = {}
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    @overload
+    def __getitem__(self, k: int) -> ModelCertificate: ...
+    @overload
+    def __getitem__(self, k: slice) -> tuple[ModelCertificate, ...]: ...
+    def __getitem__(self, k: int | slice) -> ModelCertificate | tuple[ModelCertificate, ...]:
+        if isinstance(k, slice):
+            return tuple(self[i] for i in range(*k.indices(len(self))))
+        place = range(len(self))[k]
+        if place not in self._made:
+            self._made[place] = self._makers[place]()
+        return self._made[place]
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} certificates>"

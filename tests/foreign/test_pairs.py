@@ -1,0 +1,119 @@
+"""Models of several labels: the rows of K of all pairs at once, reports when they are asked for."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC, LinearSVC, NuSVC
+
+import kernelqp as kq
+from kernelqp.block_gram import BlockGram
+from kernelqp.foreign import pairs
+from kernelqp.foreign.pairs import one_against_one
+from kernelqp.kernels import RBF
+from tests.foreign.fits import fit
+
+X, Y = load_iris(return_X_y=True)
+ORDER = np.random.default_rng(0).permutation(len(Y))
+X, Y = X[ORDER], Y[ORDER]
+NUMBERS = ("primal_value", "dual_value", "best_value", "gap", "relative_gap")
+SETS = ("support_vectors", "elbow", "left", "right", "undecided")
+
+
+def table(seed=0):
+    """Coefficients of few rows, as LIBSVM has them: a row less than there are labels."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(2, len(Y))) * (rng.random((2, len(Y))) < 0.1)
+
+
+def test_every_pair_has_its_own_rows_labels_and_coefficients():
+    beta = table()
+    found = one_against_one(BlockGram.on(RBF(gamma=0.5), X), Y, 3, beta)
+    assert [(p.first, p.second) for p in found] == [(0, 1), (0, 2), (1, 2)]
+    for p in found:
+        assert set(p.chosen) == set(np.flatnonzero((p.first == Y) | (p.second == Y)))
+        assert np.array_equal(p.signs, np.where(Y[p.chosen] == p.first, 1.0, -1.0))
+        row = np.where(Y[p.chosen] == p.first, p.second - 1, p.first)
+        assert np.array_equal(p.beta, beta[row, p.chosen])
+
+
+@pytest.mark.parametrize("worth", [0, 2], ids=["alone", "together"])
+def test_the_rows_of_a_pair_are_those_of_its_kernel(worth, monkeypatch):
+    monkeypatch.setattr(pairs, "WORTH", worth)
+    kernel = RBF(gamma=0.5)
+    for p in one_against_one(BlockGram.on(kernel, X), Y, 3, table()):
+        K = kernel(X[p.chosen])
+        needed = p.gram.needed_for(p.beta)
+        kept = p.gram.store.missing(needed).size == 0
+        assert kept == (worth > 0)
+        assert p.gram.matvec(p.beta) == pytest.approx(K @ p.beta, abs=1e-13)
+        centred = p.gram.centred()
+        origin = p.gram.middle
+        assert np.count_nonzero(p.signs[origin] > 0) == np.count_nonzero(p.signs[origin] < 0)
+        C = np.eye(len(K)) - np.full((len(K), 1), 1.0) * (
+            np.bincount(origin, None, len(K)) / origin.size
+        )
+        assert centred.matvec(p.beta) == pytest.approx(C @ K @ C.T @ p.beta, abs=1e-13)
+        assert p.gram.store.filled == needed.size  # nothing else was computed
+
+
+def test_rows_that_do_not_fit_are_left_to_the_pairs():
+    kernel = RBF(gamma=0.5)
+    gram = BlockGram.on(kernel, X, memory=8 * len(Y) * 20)  # 20 rows of all, 6 of each pair
+    for p in one_against_one(gram, Y, 3, table()):
+        assert p.gram.store.filled == 0
+        assert p.gram.matvec(p.beta) == pytest.approx(kernel(X[p.chosen]) @ p.beta, abs=1e-13)
+
+
+@pytest.mark.parametrize(
+    "model", [SVC(C=10.0), SVC(max_iter=4), NuSVC(nu=0.3), LinearSVC(random_state=0)], ids=str
+)
+def test_a_report_that_is_made_later_is_that_of_the_problem_alone(model):
+    """Of an SVC: the binary model of the pair, its origin the same few rows."""
+    fit(model, X, Y)
+    certificate = kq.certify(model, X, Y)
+    assert len(certificate.problems) == 3
+    for k, problem in enumerate(certificate.problems):
+        again = certificate.problems[k]
+        assert again is problem
+        assert problem.verdict.split(":")[0] in ("Converged", "Not converged", "Not proved")
+        rows = np.isfinite(problem.complementarity)
+        assert problem.complementarity[rows].min() >= 0.0
+        sets = np.concatenate([getattr(problem.support, name) for name in SETS[1:]])
+        assert np.array_equal(np.sort(sets), np.flatnonzero(rows))
+    worst = certificate.problems[int(np.argmax([p.relative_gap for p in certificate.problems]))]
+    for name in NUMBERS:
+        assert getattr(certificate, name) == getattr(worst, name)
+
+
+def test_what_is_proved_of_a_pair_is_proved_of_its_binary_model():
+    kind = {"C": 1.0, "gamma": 0.5, "tol": 1e-10}
+    problems = kq.certify(SVC(**kind).fit(X, Y), X, Y).problems
+    for problem, (i, j) in zip(problems, ((0, 1), (0, 2), (1, 2)), strict=True):
+        chosen = np.flatnonzero((i == Y) | (j == Y))
+        of_two = X[chosen], Y[chosen]
+        alone = kq.certify(SVC(**kind).fit(*of_two), *of_two)
+        assert problem.primal_value == pytest.approx(alone.primal_value, rel=1e-9)
+        assert problem.dual_value == pytest.approx(alone.dual_value, rel=1e-6)
+        for name in ("left", "right"):
+            known = getattr(alone.support, name)
+            assert np.array_equal(getattr(problem.support, name), chosen[known])
+        assert alone.support.right.size
+
+
+def test_problems_are_a_sequence():
+    problems = kq.certify(SVC().fit(X, Y), X, Y).problems
+    assert problems[-1] is problems[2]
+    assert problems[:2] == (problems[0], problems[1])
+    assert list(problems) == [problems[0], problems[1], problems[2]]
+    assert repr(problems) == "<3 certificates>"
+    with pytest.raises(IndexError):
+        problems[3]
+
+
+def test_a_report_holds_no_rows_of_the_kernel():
+    maker = kq.certify(SVC().fit(X, Y), X, Y).problems._makers[0]
+    risk = maker.args[0].risk
+    assert risk.gram.factor is None
+    assert risk.gram.K is None
+    assert risk.gram.n == risk.gram.diagonal.size == 100
+    assert risk.gram.mean_diagonal > 0
