@@ -37,13 +37,17 @@ def weighted_rows(A: Any, weights: Vector) -> Any:
 
 
 def weighted_gram(A: Any, weights: Vector) -> Matrix:
-    """Return A' diag(weights) A, dense: block by block, so that the weighted rows stay in cache."""
+    """Return A' diag(weights) A, weights >= 0, dense and exactly symmetric where A is dense.
+
+    Block by block, so that the weighted rows stay in cache, and half of it is computed: H'H.
+    """
     if scipy.sparse.issparse(A):
         return dense(A.T @ weighted_rows(A, weights))
     found = np.zeros((A.shape[1], A.shape[1]))
     for start in range(0, len(A), BLOCK):
-        rows = A[start : start + BLOCK]
-        found += rows.T @ (rows * weights[start : start + BLOCK, None])
+        block = slice(start, start + BLOCK)
+        half = A[block] * np.sqrt(weights[block, None])
+        found += half.T @ half
     return found
 
 

@@ -84,8 +84,11 @@ class Split:
 
     def scatter(self, values: Vector) -> Vector:
         """Return the sum over the variables of every row."""
-        if self.row.size == self.base.size:
+        n = self.base.size
+        if self.row.size == n:
             return values
+        if self.row.size == 2 * n:  # two variables a row, in order
+            return values[:n] + values[n:]
         return np.asarray(np.bincount(self.row, values, self.base.size), dtype=np.float64)
 
     def share(self, dbeta: Vector, r: Vector, pushed: Vector, weight: Vector, h: Vector) -> Vector:
@@ -247,9 +250,9 @@ class State:
         """Return the longest t at which nothing turns negative, 1/BACK at most."""
         dx, _, dz, dv, _ = step
         with np.errstate(all="ignore"):  # v and dv are 0 where there is no w
-            shares = (dx / self.x, dz / self.z, -self.bounded * dx / self.w, dv / self.v)
-        steepest = min(float(np.fmin.reduce(share, initial=0.0)) for share in shares)
-        return -1.0 / min(steepest, -BACK)
+            shares = np.fmin(dx / self.x, dz / self.z)
+            shares = np.fmin(shares, np.fmin(-self.bounded * dx / self.w, dv / self.v))
+        return -1.0 / min(float(np.fmin.reduce(shares)), -BACK)
 
 
 class Newton:
@@ -322,7 +325,7 @@ class Thin:
         """Factorise X'G⁻¹X + diag(1, 0)."""
         weights = 1.0 / diagonal
         inner = weighted_gram(self.design, weights)
-        inner[np.diag_indices(self.rank)] += 1.0
+        inner.flat[: self.rank * (len(inner) + 1) : len(inner) + 1] += 1.0
         factor = _cholesky(inner)
 
         def solve(pushed: Vector, residual: Vector) -> tuple[Vector, Vector]:
