@@ -87,16 +87,15 @@ def settle(risk: RegularizedRisk, beta: Vector) -> Vector:
     beta = beta.copy()
     lower, upper = domain_of(risk)
     for k, column in enumerate(risk.offset.basis.T):
+        nothing = 0.01 * EPS * float(np.abs(column) @ np.abs(beta))
         for _ in range(4):
             left = float(imbalance(risk, beta)[k])
-            if left == 0.0:
+            if abs(left) <= nothing:
                 break
             move = np.divide(-left, column, out=np.zeros_like(column), where=column != 0)
             moved = np.clip(beta + move, lower, upper)
             room = np.abs(moved - beta) * np.where((beta > lower) & (beta < upper), 1.0, 0.5)
             i = int(np.argmax(room))
-            if not room[i] > 0.0:  # less than a rounding of every entry
-                break
             beta[i] = moved[i]
     return beta
 

@@ -8,7 +8,6 @@ Source: Higham (2002), Accuracy and Stability of Numerical Algorithms, chapters 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,9 +43,7 @@ def gap_scale(risk: RegularizedRisk, least: float = -math.inf) -> float:
     floor = floor if math.isfinite(floor) else 0.0
     if risk.loss.hard:
         return floor
-    unit = size
-    if risk.origin:
-        unit = target_unit(replace(risk, targets=risk.targets + risk.origin))
+    unit = _root_mean_square(risk, risk.targets + risk.origin) if risk.origin else size
     moved = NOTHING * EPS * unit
     nothing = 1e3 * total * (moved * moved if risk.loss.degree == 2 else moved)
     return max(floor, min(nothing, unit * unit / mean) if mean > 0 else nothing)
@@ -152,7 +149,12 @@ def target_unit(risk: RegularizedRisk) -> float:
     """Return the unit of a margin for labels, the weighted root mean square of y otherwise."""
     if risk.loss.margin or _without_scale(risk):
         return unit_of_predictions(risk)
-    return math.sqrt(float(risk.costs @ risk.targets**2 / risk.costs.sum()))
+    return _root_mean_square(risk, risk.targets)
+
+
+def _root_mean_square(risk: RegularizedRisk, targets: Vector) -> float:
+    """Return that of targets, weighted by the costs."""
+    return math.sqrt(float(risk.costs @ targets**2 / risk.costs.sum()))
 
 
 def _without_scale(risk: RegularizedRisk) -> bool:
