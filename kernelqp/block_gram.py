@@ -176,21 +176,26 @@ class BlockGram(Gram):
             store.add(new)
 
     def keep_for(self, beta: Vector) -> None:
-        """Compute and keep the rows that K β takes, centred or not, in one go."""
-        self.keep(self.needed_for(beta))
+        """Compute and keep the rows that K β takes, centred or not, in one go; none if known."""
+        if not self.kept.products.has(beta):
+            self.keep(self.needed_for(beta))
 
     def needed_for(self, beta: Vector) -> Indices:
         """Return the rows that K β takes, centred or not."""
-        needed = beta != 0
-        needed[self.middle] = True
-        return np.flatnonzero(needed)
+        return np.flatnonzero((beta != 0) | (self.mean_of_middle != 0))
 
-    def copy_from(self, other: BlockGram, parts: Sequence[slice], rows: Indices) -> None:
-        """Copy rows of K that the Gram of more rows keeps; these are ``parts`` of its own."""
+    @cached_property
+    def mean_of_middle(self) -> Vector:
+        """The coefficients a of the origin after centring, shape (n,)."""
+        a = np.zeros(self.n)
+        a[self.middle] = 1.0 / self.middle.size
+        return a
+
+    def learn(self, beta: Vector, more: BlockGram, parts: Sequence[slice]) -> None:
+        """Take K β from the Gram of more rows, which keeps those of β; these are its ``parts``."""
         there = np.concatenate([np.arange(part.start, part.stop) for part in parts])
-        kept = rows[other.store.place[there[rows]] >= 0][: self.store.free]
-        other.store.copy(there[kept], parts, self.store.block[: kept.size])
-        self.store.add(kept)
+        rows = np.flatnonzero(beta)
+        self.kept.products.add(beta, more.store.part_of_product(there[rows], beta[rows], parts))
 
     def drop(self, rows: Indices) -> None:
         """Keep some rows no longer."""
@@ -241,7 +246,7 @@ class BlockGram(Gram):
         """Σ a_j k(x_i, x_j) for every row i, and Σ a_i a_j k(x_i, x_j)."""
         if self.origin is None:
             return np.zeros(self.n), 0.0
-        to_origin = self.raw_product(self.origin, np.full(self.origin.size, 1.0 / self.origin.size))
+        to_origin = self.raw_matvec(self.mean_of_middle)
         return to_origin, float(to_origin[self.origin].mean())
 
     def matvec(self, beta: Vector) -> Vector:

@@ -135,13 +135,13 @@ def attempts(
             reached = better[0] if steps > 1 else None
             yield _attempt(risk, slope_dual(risk, *better), reached, better[1])
     start = slope_start(risk, function, theta) if start is None else start
-    dual = None
+    given, dual = _attempt(risk, start, None, theta), None
+    if math.isfinite(given[1]):  # it needs no repair to be a bound
+        yield given
+    else:
+        dual = repair_dual(risk, start, theta)
+        yield _attempt(risk, dual, None, theta)
     if not primal_only and _settles(risk):
-        own = _attempt(risk, start, None, theta)
-        if not math.isfinite(own[1]):
-            dual = repair_dual(risk, start, theta)
-            own = _attempt(risk, dual, None, theta)
-        yield own
         yield from _by_sets(risk, start.coefficients)
     dual = repair_dual(risk, start, theta) if dual is None else dual
     yield _attempt(risk, dual, None if primal_only else dual, theta)

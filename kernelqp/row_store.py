@@ -22,7 +22,7 @@ PART, WIDE = 64, 2048  # rows and columns that are copied at a time: a copy that
 LARGE = 8 * 10**6  # entries of a product that is worth a second thread
 SHORT = 2**18  # entries of rows that are picked from in one go: they stay in the cache
 SPARSE = 3  # one row in so many: fewer are picked for a product, more are passed over whole
-PRODUCTS = 4  # the page, its centred twin, the point as it came and as it was repaired
+PRODUCTS = 5  # the origin, the page, its centred twin, the point as it came and as it was repaired
 
 
 @dataclass(eq=False, slots=True)
@@ -86,14 +86,6 @@ class RowStore:
             np.take(self.block[place], columns, out=line, mode="clip")  # clip: without a buffer
         return found
 
-    def copy(self, rows: Indices, parts: Sequence[slice], out: Matrix) -> None:
-        """Write ranges of the columns of rows that are kept side by side in ``out``."""
-        place, start = self.place[rows], 0
-        for part in parts:
-            end = start + part.stop - part.start
-            out[:, start:end] = self.block[place, part]
-            start = end
-
     def triangle(self, rows: Indices, out: Matrix) -> None:
         """Write K of rows that are kept and the same columns, on and above the diagonal or all."""
         if rows.size * self.place.size <= SHORT:
@@ -120,6 +112,11 @@ class RowStore:
         on_all_cores(fill, [slice(j, j + wide) for j in range(0, found.size, wide)])
         return found
 
+    def part_of_product(self, rows: Indices, values: Vector, parts: Sequence[slice]) -> Vector:
+        """Return ranges of Σ_j K_j values_j over rows that are kept, one behind the other."""
+        place = self.place[rows]
+        return np.concatenate([values @ self.block[place, part] for part in parts])
+
 
 @dataclass(eq=False, slots=True)
 class Products:
@@ -127,12 +124,19 @@ class Products:
 
     known: deque[tuple[Vector, Vector]] = field(default_factory=lambda: deque(maxlen=PRODUCTS))
 
+    def has(self, beta: Vector) -> bool:
+        """Whether K β is one of them."""
+        return any(np.array_equal(seen, beta) for seen, _ in self.known)
+
     def of(self, beta: Vector, compute: Callable[[Vector], Vector]) -> Vector:
         """Return K β, read-only: one of the last, or ``compute(beta)``."""
         for seen, product in self.known:
             if np.array_equal(seen, beta):
                 return product
-        product = compute(beta)
+        self.add(beta, compute(beta))
+        return self.known[0][1]
+
+    def add(self, beta: Vector, product: Vector) -> None:
+        """Remember K β, which becomes read-only."""
         product.setflags(write=False)
         self.known.appendleft((beta.copy(), product))
-        return product

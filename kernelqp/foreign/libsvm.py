@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,14 +10,16 @@ import numpy as np
 from kernelqp.errors import InputError, KernelError
 from kernelqp.foreign.kernel import dual_reading, gram_on, on_rows
 from kernelqp.foreign.libsvm_file import LibsvmModel
-from kernelqp.foreign.nu import nu_svc_reading, nu_svr_reading, one_class_reading
-from kernelqp.foreign.pairs import Pair, one_against_one
+from kernelqp.foreign.nu import nu_svc_reading, nu_svr_reading, one_class_reading, rho_of
+from kernelqp.foreign.pairs import Pair, one, one_against_one
 from kernelqp.foreign.reading import Reading, Rows, UnreadableModel
 from kernelqp.foreign.registry import read
 from kernelqp.losses import EpsilonInsensitive, Hinge
 from kernelqp.nu_risks import LIMIT, largest_nu
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kernelqp._types import Indices, Matrix, Vector
     from kernelqp.gram import Gram
 
@@ -79,14 +82,18 @@ def _known_labels(model: LibsvmModel, values: Vector) -> Vector:
 
 
 def _pairs(
-    model: LibsvmModel, rows: Rows, values: Vector, gram: Gram
+    model: LibsvmModel,
+    rows: Rows,
+    values: Vector,
+    gram: Gram,
+    factor: Callable[[Vector], float] = one,
 ) -> list[tuple[str, Pair, float]]:
-    """Return every pair of labels with its name and its b."""
+    """Return every pair of labels with its name and its b; ``factor`` is that of its β."""
     labels = _known_labels(model, values)
     several = labels.size > 2
     table = on_rows(place(model, rows.X, values), model.coefficients.T, rows)
     numbers = np.argmax(values[:, None] == labels, axis=1)
-    pairs = one_against_one(gram, numbers, labels.size, table)
+    pairs = one_against_one(gram, numbers, labels.size, table, factor)
     names = [
         f": {labels[p.first]:g} against {labels[p.second]:g}" if several else "" for p in pairs
     ]
@@ -98,7 +105,8 @@ def _nu_pairs(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
     if model.nu is None:
         raise InputError("a LIBSVM model file does not hold nu: pass nu (the -n of svm-train)")
     kernel, readings = model.header["kernel_type"], []
-    for name, pair, b in _pairs(model, rows, values, _gram(model, rows.X)):
+    gram, factor = _gram(model, rows.X), partial(rho_of, model.nu)
+    for name, pair, b in _pairs(model, rows, values, gram, factor):
         weights, index = rows.weights[pair.chosen], rows.index[pair.chosen]
         most = largest_nu(pair.signs, weights, free=True)
         if model.nu > most * (1.0 + LIMIT):

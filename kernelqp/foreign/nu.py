@@ -9,6 +9,7 @@ sections 2.2 to 2.5.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +58,23 @@ def nu_reading(  # every argument is a part of the problem
     return Reading(name, objective, risk, candidate, 1.0, index, remedies)
 
 
+def rho_of(nu: float, coefficients: Vector) -> float:
+    """Return ρ of the y α/ρ that LIBSVM holds: Σ α = ν.
+
+    Raises
+    ------
+    UnreadableModel
+        If all of them are 0: no ρ gives the sum ν.
+    """
+    total = float(np.abs(coefficients).sum())
+    if total == 0.0:
+        raise UnreadableModel(
+            "a NuSVC cannot be certified: its dual coefficients are all 0, but they sum to nu over "
+            "rho; pass the model as it was fitted"
+        )
+    return nu / total
+
+
 def nu_svc_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the problem
     name: str,
     kernel: str,
@@ -73,7 +91,7 @@ def nu_svc_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
 
     ``coefficients`` are y α/ρ.
     """
-    rho = nu / float(np.abs(coefficients).sum())
+    rho = rho_of(nu, coefficients)
     objective = (
         f"1/2 |f|^2 - {nu:g} rho + mean of max(0, rho - y (f(x) + b)), kernel {kernel}; "
         f"f, b and rho are the model's times rho"
@@ -112,7 +130,7 @@ def read_nu_svc(model: NuSVC, X: Any, y: Any, sample_weight: Any) -> list[Readin
             rows.index[pair.chosen],
         )
         for pair, b in zip(
-            one_against_one(gram, labels, len(model.classes_), table),
+            one_against_one(gram, labels, len(model.classes_), table, partial(rho_of, nu)),
             model.intercept_,
             strict=True,
         )

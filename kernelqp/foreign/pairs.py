@@ -16,9 +16,16 @@ from kernelqp.block_gram import BlockGram, spread_over
 from kernelqp.gram import Gram
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kernelqp._types import Indices, Matrix, Vector
 
-WORTH = 2  # entries of K that many rows at once have for one of a few: tiles on all cores
+WORTH = 2  # times the entries of K that pairs need by themselves: one tile for many is faster
+
+
+def one(beta: Vector) -> float:  # noqa: ARG001  # of every β
+    """Return 1."""
+    return 1.0
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -33,10 +40,13 @@ class Pair:
     beta: Vector
 
 
-def one_against_one(gram: Gram, labels: Indices, count: int, table: Matrix) -> list[Pair]:
+def one_against_one(
+    gram: Gram, labels: Indices, count: int, table: Matrix, factor: Callable[[Vector], float] = one
+) -> list[Pair]:
     """Return every pair of ``count`` labels; ``table`` has shape (count − 1, n).
 
-    The rows of the first label of a pair stand before those of the second.
+    The rows of the first label of a pair stand before those of the second. ``factor`` of a
+    pair's β is what β is going to be multiplied by before K β is asked for.
     """
     if count == 2:
         everyone = np.arange(gram.n)
@@ -51,7 +61,7 @@ def one_against_one(gram: Gram, labels: Indices, count: int, table: Matrix) -> l
         part = _part(gram, chosen, rows[i].size, len(numbers))
         pairs.append(Pair(i, j, chosen, part, signs, beta))
     if isinstance(gram, BlockGram):
-        _share_rows(gram, rows, pairs)
+        _multiply_at_once(gram, rows, pairs, factor)
     return pairs
 
 
@@ -70,27 +80,28 @@ def _part(gram: Gram, chosen: Indices, first: int, parts: int) -> Gram:
     return Gram.dense(gram.submatrix(chosen), psd=True)
 
 
-def _share_rows(gram: BlockGram, rows: list[Indices], pairs: list[Pair]) -> None:
-    """Compute the rows of K that pairs need at once, where they share enough of them.
+def _multiply_at_once(
+    gram: BlockGram, rows: list[Indices], pairs: list[Pair], factor: Callable[[Vector], float]
+) -> None:
+    """Compute K β of all pairs and their origins where they share enough of the rows of K.
 
-    The rows of K are taken label by label, so that those of a pair are two parts of each.
+    These are taken label by label, so that the rows of a pair are two parts of each. Whatever more
+    a pair comes to need it computes itself.
     """
-    ends = np.cumsum([own.size for own in rows])
-    parts = [slice(end - own.size, end) for own, end in zip(rows, ends.tolist(), strict=True)]
+    ends = np.cumsum([own.size for own in rows]).tolist()
+    parts = [slice(end - own.size, end) for own, end in zip(rows, ends, strict=True)]
     needs = []
     for pair in pairs:
         if isinstance(pair.gram, BlockGram):
             own = (parts[pair.first], parts[pair.second])
-            needs.append((pair.gram, own, pair.gram.needed_for(pair.beta)))
-    by_label = gram.of_rows(np.concatenate(rows), gram.memory)
-    union = np.unique(np.concatenate([_places(own)[needed] for _, own, needed in needs]))
-    alone = sum(part.n * needed.size for part, _, needed in needs)
+            places = np.concatenate([np.arange(part.start, part.stop) for part in own])
+            needs.append((pair.gram, pair.beta, own, places[pair.gram.needed_for(pair.beta)]))
+    union = np.unique(np.concatenate([needed for *_, needed in needs]))
+    alone = sum(part.n * needed.size for part, *_, needed in needs)
     if union.size * gram.n > min(WORTH * alone, gram.memory // 8):
         return
+    by_label = gram.of_rows(np.concatenate(rows), gram.memory)
     by_label.keep(union)
-    for part, own, needed in needs:
-        part.copy_from(by_label, own, needed)
-
-
-def _places(parts: tuple[slice, slice]) -> Indices:
-    return np.concatenate([np.arange(part.start, part.stop) for part in parts])
+    for part, beta, own, _ in needs:
+        part.learn(factor(beta) * beta, by_label, own)
+        part.learn(part.mean_of_middle, by_label, own)

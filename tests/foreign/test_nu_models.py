@@ -189,3 +189,11 @@ def test_nu_models_and_C_models_have_one_plane():
     ours = solved("NuSVR", "rbf", None)
     svr = SVR(C=2.0, epsilon=ours.epsilon, gamma=0.5, tol=1e-8).fit(X, REAL)
     assert svr.predict(X) == pytest.approx(ours.predict(X), abs=1e-3)
+
+
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_no_coefficients_at_all_are_refused(y):
+    model = NuSVC(nu=0.1).fit(X, y)
+    model.dual_coef_ = np.zeros_like(model.dual_coef_)
+    with pytest.raises(kq.errors.InputError, match="coefficients are all 0"):
+        kq.certify(model, X, y)

@@ -9,6 +9,7 @@ import kernelqp as kq
 from kernelqp.block_gram import BlockGram
 from kernelqp.foreign import pairs
 from kernelqp.foreign.pairs import one_against_one
+from kernelqp.kernel_matrix import RowsOf
 from kernelqp.kernels import RBF
 from tests.foreign.fits import fit
 
@@ -36,31 +37,36 @@ def test_every_pair_has_its_own_rows_labels_and_coefficients():
         assert np.array_equal(p.beta, beta[row, p.chosen])
 
 
+def about(K, rows):
+    """K about the mean of some rows."""
+    a = np.bincount(rows, minlength=len(K)) / len(rows)
+    H = np.eye(len(K)) - np.outer(np.ones(len(K)), a)
+    return H @ K @ H.T
+
+
 @pytest.mark.parametrize("worth", [0, 2], ids=["alone", "together"])
-def test_the_rows_of_a_pair_are_those_of_its_kernel(worth, monkeypatch):
+def test_products_are_those_of_the_kernel_of_the_pair(worth, monkeypatch):
     monkeypatch.setattr(pairs, "WORTH", worth)
     kernel = RBF(gamma=0.5)
     for p in one_against_one(BlockGram.on(kernel, X), Y, 3, table()):
-        K = kernel(X[p.chosen])
-        needed = p.gram.needed_for(p.beta)
-        kept = p.gram.store.missing(needed).size == 0
-        assert kept == (worth > 0)
-        assert p.gram.matvec(p.beta) == pytest.approx(K @ p.beta, abs=1e-13)
+        K, origin = kernel(X[p.chosen]), p.gram.middle
+        assert p.signs[origin].sum() == 0
+        p.gram.keep_for(p.beta)
         centred = p.gram.centred()
-        origin = p.gram.middle
-        assert np.count_nonzero(p.signs[origin] > 0) == np.count_nonzero(p.signs[origin] < 0)
-        C = np.eye(len(K)) - np.full((len(K), 1), 1.0) * (
-            np.bincount(origin, None, len(K)) / origin.size
-        )
-        assert centred.matvec(p.beta) == pytest.approx(C @ K @ C.T @ p.beta, abs=1e-13)
-        assert p.gram.store.filled == needed.size  # nothing else was computed
+        assert p.gram.matvec(p.beta) == pytest.approx(K @ p.beta, abs=1e-13)
+        assert centred.matvec(p.beta) == pytest.approx(about(K, origin) @ p.beta, abs=1e-13)
+        assert centred.diagonal == pytest.approx(np.diag(about(K, origin)), abs=1e-13)
+        alone = p.gram.needed_for(p.beta).size
+        assert p.gram.store.filled == (0 if worth else alone)  # nothing is computed twice
+        other = np.roll(p.beta, 7)  # of which nothing is known
+        assert p.gram.matvec(other) == pytest.approx(K @ other, abs=1e-13)
 
 
 def test_rows_that_do_not_fit_are_left_to_the_pairs():
     kernel = RBF(gamma=0.5)
-    gram = BlockGram.on(kernel, X, memory=8 * len(Y) * 20)  # 20 rows of all, 6 of each pair
+    gram = BlockGram.on(kernel, X, memory=8 * len(Y) * 20)  # 20 rows of all, 10 of each pair
     for p in one_against_one(gram, Y, 3, table()):
-        assert p.gram.store.filled == 0
+        assert not p.gram.kept.products.has(p.beta)
         assert p.gram.matvec(p.beta) == pytest.approx(kernel(X[p.chosen]) @ p.beta, abs=1e-13)
 
 
@@ -117,3 +123,16 @@ def test_a_report_holds_no_rows_of_the_kernel():
     assert risk.gram.K is None
     assert risk.gram.n == risk.gram.diagonal.size == 100
     assert risk.gram.mean_diagonal > 0
+
+
+@pytest.mark.parametrize("model", [SVC(), NuSVC(nu=0.3)], ids=str)
+def test_the_rows_of_all_pairs_are_computed_once(model, monkeypatch):
+    model.fit(X, Y)
+    asked = []
+    fill = RowsOf.fill
+    monkeypatch.setattr(
+        RowsOf, "fill", lambda self, rows, out: asked.append(len(rows)) or fill(self, rows, out)
+    )
+    certificate = kq.certify(model, X, Y, tol=0.1)
+    assert certificate.certified
+    assert len(asked) == 1
