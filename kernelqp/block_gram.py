@@ -34,9 +34,9 @@ CHUNK = 32 * 2**20  # bytes of a block on its way
 ORIGIN = 32  # rows whose mean is the origin after centring
 
 
-def spread_over(n: int) -> Indices:
+def spread_over(n: int, most: int = ORIGIN) -> Indices:
     """Return a few of n rows, spread over all."""
-    few = min(ORIGIN, n)
+    few = min(most, n)
     return np.arange(few) * (n - 1) // max(few - 1, 1)
 
 

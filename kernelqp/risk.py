@@ -221,10 +221,12 @@ class RegularizedRisk(TwoSided):
 
     @cached_property
     def middle(self) -> float:
-        """What :attr:`centred` takes off the targets of a regression: one in their middle."""
+        """What :attr:`centred` takes off the targets of a regression: their median."""
         if not self.loss.degree > 0 or self.centring is None:
             return 0.0
-        return float(np.partition(self.targets, self.n // 2)[self.n // 2])
+        low, high = (self.n - 1) // 2, self.n // 2
+        ordered = np.partition(self.targets, (low, high))  # np.median takes five times as long
+        return float(0.5 * ordered[low] + 0.5 * ordered[high])
 
     @property
     def centring(self) -> Vector | None:

@@ -133,8 +133,9 @@ class Products:
         for seen, product in self.known:
             if np.array_equal(seen, beta):
                 return product
-        self.add(beta, compute(beta))
-        return self.known[0][1]
+        product = compute(beta)
+        self.add(beta, product)
+        return product
 
     def add(self, beta: Vector, product: Vector) -> None:
         """Remember K β, which becomes read-only."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernelqp.block_gram import BlockGram, spread_over
+from kernelqp.block_gram import ORIGIN, BlockGram, spread_over
 from kernelqp.gram import Gram
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _part(gram: Gram, chosen: Indices, first: int, parts: int) -> Gram:
     if gram.factor is not None:
         return Gram.of_features(gram.factor[chosen])
     if isinstance(gram, BlockGram):
-        few, other = spread_over(first)[::2], spread_over(chosen.size - first)[::2]
+        few, other = (spread_over(n, ORIGIN // 2) for n in (first, chosen.size - first))
         middle = np.concatenate([few, first + other])
         return gram.of_rows(chosen, gram.memory // parts, middle)
     return Gram.dense(gram.submatrix(chosen), psd=True)
