@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kernelqp.arrays import freeze
 from kernelqp.attainment import separating_direction
 from kernelqp.blame import complementarity_by_row
 from kernelqp.certificate import as_it_came
@@ -18,7 +19,7 @@ from kernelqp.diagonal_gram import DiagonalGram
 from kernelqp.model_certificate import ModelCertificate
 from kernelqp.model_verdict import remedy_of, verdict_of
 from kernelqp.repair import lower_bound
-from kernelqp.scales import relative_gap, rounding_of_bounds
+from kernelqp.scales import relative_gap, rounding_of_bounds, rounding_of_primal
 from kernelqp.support import SETTLED, Support, find_support, has_sets
 
 if TYPE_CHECKING:
@@ -91,11 +92,18 @@ def judge(reading: Reading, search: Search) -> Judgement:
     met, tol = search.run(risk, start, function, theta), search.tol
     primal, dual, lower, noise = met.primal, met.dual, met.lower, met.noise
     relative = relative_gap(primal, lower, met.scale, noise)
-    if relative > tol and abs(primal - lower) <= noise:  # rounding alone: looked at more closely
+    size = max(abs(primal), abs(lower), met.scale)
+    if relative > tol and noise > 0.5 * tol * size:  # rounding decides: looked at more closely
         dual = risk.function(dual.coefficients, exactly=True)
         lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual, closely=True)
+        if dual.exact:
+            function, theta = _exactly(reading, function, theta)
+            primal = risk.primal_value(function, theta)
+            noise += rounding_of_primal(risk, primal, dual, theta, dual.coefficients)
         relative = relative_gap(primal, lower, met.scale, noise)
     proved = lower - noise  # what rounding may have added is no proof
+    if proved < 0.0 and not risk.offset.price.any():  # P is a sum of what is not negative
+        proved, relative = 0.0, min(relative, relative_gap(primal + noise, 0.0, met.scale))
     return Judgement(
         name=reading.name,
         objective=reading.objective,
@@ -109,7 +117,7 @@ def judge(reading: Reading, search: Search) -> Judgement:
         proved=proved,
         best=max(met.best, proved),  # its P is not less, whatever rounding says
         noise=noise,
-        size=max(abs(primal), abs(lower), met.scale),
+        size=max(abs(primal), abs(proved), met.scale),  # without what rounding made of D
         relative=relative,
         tol=tol,
         attained=separating_direction(risk) is None,
@@ -118,11 +126,25 @@ def judge(reading: Reading, search: Search) -> Judgement:
     )
 
 
+def _exactly(reading: Reading, function: Function, theta: Vector) -> tuple[Function, Vector]:
+    """Return the model's (f, θ) about the mean, f from products of a stored K rounded once."""
+    risk, beta = reading.risk, reading.candidate.beta
+    if beta is None:
+        return function, theta
+    exact, constant = risk.function(beta, exactly=True), risk.centring
+    if constant is None:
+        return exact, theta
+    moved, _ = risk.to_centred(exact, theta)
+    off = float(exact.values.mean() - risk.function(beta).values.mean())
+    return moved, theta + off * constant
+
+
 def report(judged: Judgement, n: int) -> ModelCertificate:
     """Return the certificate of a problem on some of the caller's n rows."""
     risk, dual, function, theta = judged.risk, judged.dual, judged.function, judged.theta
     by_row = complementarity_by_row(risk, dual.coefficients, risk.predictions(function, theta))
     blame = _callers_shares(judged.scale * by_row, judged.rows, n)
+    freeze(blame)
     sets = None
     if has_sets(risk):
         tight = judged.relative <= SETTLED

@@ -22,9 +22,11 @@ class ModelCertificate:
     Attributes
     ----------
     name, objective : str
-        The model, and the exact objective that it minimises.
+        The model, and the exact objective that it minimises; s is the weight of a row, that of its
+        class included.
     primal_value : float
-        The objective at the model as it is: an upper bound on the optimum.
+        The objective at the model as it is: an upper bound on the optimum, to the rounding of its
+        sum, which the verdict's interval has in it.
     dual_value : float
         A lower bound on the optimum, less what rounding may have added to it.
     best_value : float
@@ -33,9 +35,11 @@ class ModelCertificate:
     gap, relative_gap, tol : float
         primal_value − dual_value; over the scale of the problem; and what it was compared with.
     complementarity : Vector, shape (n,)
-        The share of every row in the gap; NaN for rows that do not take part.
+        The share of every row in the gap; NaN for rows that do not take part. What they leave of it
+        is 1/2 ‖f − f_β‖², no row's own: the model's f is not that of the dual point.
     support : Support
-        The rows by role; what is in ``left`` and ``right`` is proved.
+        The rows by role, their multipliers those of the dual point of ``dual_value``; what is in
+        ``left`` and ``right`` is proved.
     certified : bool
         relative_gap <= tol.
     verdict : str
@@ -67,11 +71,10 @@ class Problems(Sequence[ModelCertificate]):
     """The certificates of several problems, each made when it is first asked for, and kept."""
 
     def __init__(self, makers: Sequence[Callable[[], ModelCertificate]]) -> None:
-        self._makers = tuple(makers)
-        self._made: dict[int, ModelCertificate] = {}
+        self._kept: list[ModelCertificate | Callable[[], ModelCertificate]] = list(makers)
 
     def __len__(self) -> int:
-        return len(self._makers)
+        return len(self._kept)
 
     @overload
     def __getitem__(self, k: int) -> ModelCertificate: ...
@@ -80,10 +83,12 @@ class Problems(Sequence[ModelCertificate]):
     def __getitem__(self, k: int | slice) -> ModelCertificate | tuple[ModelCertificate, ...]:
         if isinstance(k, slice):
             return tuple(self[i] for i in range(*k.indices(len(self))))
-        place = range(len(self))[k]
-        if place not in self._made:
-            self._made[place] = self._makers[place]()
-        return self._made[place]
+        if not -len(self) <= k < len(self):
+            raise IndexError(f"there are {len(self)} problems; asked for number {k}")
+        found = self._kept[k]
+        if not isinstance(found, ModelCertificate):
+            found = self._kept[k] = found()
+        return found
 
     def __repr__(self) -> str:
         return f"<{len(self)} certificates>"

@@ -37,13 +37,20 @@ def _verdict(judged: Judgement, blame: Vector) -> str:
     above = f"the objective is at most {much} above the optimum"
     if converged:
         return f"Converged: {above} (between {lower:.10g} and {most:.10g})."
-    carried = _carried(blame[np.unique(judged.rows)])
+    carried, d = _carried(blame[np.unique(judged.rows)]), _digits(judged.relative)
     if judged.excess > tol:
         return (
-            f"Not converged: {above} (between {lower:.6g} and {best:.6g}; the model is at "
-            f"{primal:.6g}); {carried}{judged.remedy}."
+            f"Not converged: {above} (between {lower:.{d}g} and {best:.{d}g}; the model is at "
+            f"{primal:.{d}g}); {carried}{judged.remedy}."
         )
-    return f"Not proved: {above} (between {lower:.6g} and {most:.6g}); {carried}{judged.remedy}."
+    ends = f"(between {lower:.{d}g} and {most:.{d}g})"
+    return f"Not proved: {above} {ends}; {carried}{judged.remedy}."
+
+
+def _digits(relative: float) -> int:
+    """Return how many digits tell two values apart that differ by so much, six at least."""
+    apart = 2 - math.floor(math.log10(relative)) if 0.0 < relative < math.inf else 0
+    return min(max(apart, 6), 15)
 
 
 def _carried(blame: Vector) -> str:

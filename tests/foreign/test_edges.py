@@ -1,15 +1,23 @@
 """Where a verdict is close: next to tol, at an optimum of 0, in kernels that hold no figures."""
 
+import re
+import warnings
 from fractions import Fraction
+from operator import mul
 
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgWarning
+from sklearn.datasets import load_diabetes
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import QuantileRegressor, Ridge
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR, NuSVR, OneClassSVM
 
 import kernelqp as kq
 from kernelqp.block_gram import BlockGram
+from kernelqp.foreign import read
+from kernelqp.judgement import _exactly
 from tests.foreign.fits import fit
 
 NEAR = (0.993, 0.999, 1.0003, 1.003)  # the true gap over tol
@@ -135,3 +143,103 @@ def test_rows_of_a_centred_kernel_are_symmetric(seed):
     found = kq.certify(model, X, y)
     assert found.verdict.startswith("Not converged")
     assert found.dual_value < found.best_value < found.primal_value
+
+
+def rational(K, y, alpha):
+    """The optimum of KernelRidge, alpha y'(K + alpha I)⁻¹ y, and its objective, in fractions."""
+    K = [[Fraction(v) for v in row] for row in K.tolist()]
+    y, alpha, n = [Fraction(v) for v in y.tolist()], Fraction(alpha), len(K)
+    rows = [[*row, target] for row, target in zip(K, y, strict=True)]
+    for i in range(n):
+        rows[i][i] += alpha
+    for i in range(n):  # positive definite: no row is exchanged
+        for below in rows[i + 1 :]:
+            share = below[i] / rows[i][i]
+            below[i:] = [b - share * a for a, b in zip(rows[i][i:], below[i:], strict=True)]
+    x = [Fraction(0)] * n
+    for i in reversed(range(n)):
+        x[i] = (rows[i][n] - sum(rows[i][k] * x[k] for k in range(i + 1, n))) / rows[i][i]
+
+    def objective(beta):
+        beta = [Fraction(v) for v in beta.tolist()]
+        f = [sum(map(mul, row, beta)) for row in K]
+        return sum((a - b) ** 2 for a, b in zip(y, f, strict=True)) + alpha * sum(map(mul, beta, f))
+
+    return alpha * sum(map(mul, y, x)), objective
+
+
+@pytest.mark.parametrize("gamma", [5.0, 20.0])
+@pytest.mark.parametrize("alpha", [1e-12, 1e-13])
+def test_a_nearly_interpolating_model_of_a_stored_kernel_is_known_on_both_sides(alpha, gamma):
+    """P as it is summed in double precision is below the optimum by more than the gap."""
+    x = np.linspace(0.0, 1.0, 24)[:, None]
+    K, y = rbf_kernel(x, gamma=gamma), np.sin(6.0 * x.ravel())
+    y += np.random.default_rng(0).normal(size=24)
+    K = 0.5 * (K + K.T)  # the entries are what is judged, to their last figure
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)
+        model = KernelRidge(kernel="precomputed", alpha=alpha).fit(K, y)
+    optimum, objective = rational(K, y, alpha)
+    found = kq.certify(model, K, y)
+    low, high = map(float, re.search(r"between (\S+) and ([^;)\s]+)", found.verdict).groups())
+    at = objective(model.dual_coef_)
+    assert low * (1 - 1e-9) <= optimum <= at <= high * (1 + 1e-9)  # ten figures are printed
+    assert found.dual_value <= optimum
+    assert found.primal_value == pytest.approx(float(at), rel=1e-9)
+    assert found.gap >= 0.0
+    assert found.best_value >= found.dual_value
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+def test_no_bound_is_below_0_where_nothing_costs_less(kernel):
+    """Rounding takes more from D than there is: 0 is known without it."""
+    X, y = load_diabetes(return_X_y=True)
+    given = rbf_kernel(X, gamma=0.1) if kernel == "precomputed" else X
+    for alpha in (1e-12, 1e-14):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LinAlgWarning)  # which is what is wanted here
+            model = KernelRidge(kernel=kernel, gamma=0.1, alpha=alpha).fit(given, y)
+        found = kq.certify(model, given, y)
+        assert found.dual_value >= 0.0
+        assert 0.0 < found.relative_gap <= 1.0
+
+
+def test_a_one_class_bound_may_be_below_0():
+    X = small(0)[0]
+    X = X - X.mean(axis=0)
+    model = fit(OneClassSVM(nu=0.37, kernel="linear", max_iter=3), X, None)
+    assert kq.certify(model, X).dual_value < 0.0
+
+
+def test_ends_that_are_close_are_told_apart():
+    X, y, _ = small(1)
+    model = SVC(kernel="linear", tol=1e-4).fit(X, y)
+    found = kq.certify(model, X, y, tol=1e-12)
+    assert 1e-12 < found.relative_gap < 1e-5
+    low, high = re.search(r"between (\S+) and (\S+); the model", found.verdict).groups()
+    at = re.search(r"the model is at (\S+)\)", found.verdict)[1]
+    assert float(low) <= float(high) < float(at)
+    assert float(at) - float(low) == pytest.approx(found.gap, rel=0.05)
+
+
+def test_shares_are_read_only():
+    X, y, _ = small(2)
+    found = kq.certify(SVC().fit(X, y), X, y)
+    with pytest.raises(ValueError, match="read-only"):
+        found.complementarity[0] = 5.0
+
+
+def test_exact_predictions_of_a_model_with_an_intercept_are_those_about_its_mean():
+    X, _, y = small(3)
+    K = rbf_kernel(X, gamma=0.5)
+    model = SVR(kernel="precomputed", C=1e6).fit(K, y)
+    reading = read(model, K, y, None)[0]
+    risk, candidate = reading.risk.centred, reading.candidate
+    function, theta = _exactly(reading, candidate.function, candidate.theta)
+    beta = np.zeros(len(y))
+    beta[model.support_] = model.dual_coef_.ravel()
+    f = [sum(map(mul, map(Fraction, row), map(Fraction, beta.tolist()))) for row in K.tolist()]
+    p = np.array([float(v) for v in f]) + model.intercept_[0] - reading.risk.middle
+    assert np.abs(risk.predictions(function, theta) - p).max() <= 1e-14 * np.abs(p).max()
+    norm2 = float(sum(map(mul, f, map(Fraction, beta.tolist()))))
+    assert function.norm2 == pytest.approx(norm2, rel=1e-15)
