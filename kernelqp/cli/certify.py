@@ -46,6 +46,11 @@ def load_model(path: Path, C: float | None, epsilon: float | None, nu: float | N
         )
     if path.suffix != ".skops":
         return LibsvmModel.load(path, C, epsilon, nu)
+    if not (C is None and epsilon is None and nu is None):
+        raise InputError(
+            f"{path}: -c, -p and -n are for LIBSVM's files; a skops model holds its own C, epsilon "
+            f"and nu: leave them out"
+        )
     try:
         import skops.io
     except ImportError:

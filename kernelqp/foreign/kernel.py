@@ -22,6 +22,7 @@ from kernelqp.foreign.reading import (
     check_numbers,
     fitted,
     refuse,
+    sum_of,
 )
 from kernelqp.foreign.registry import read
 from kernelqp.gram import Gram
@@ -202,7 +203,8 @@ def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     gram = gram_of(model, float(model._gamma), square(model, rows))
     table = on_rows(where, model.dual_coef_, rows)
     costs = float(model.C) * rows.weights * np.asarray(model.class_weight_)[labels]
-    objective = f"1/2 |f|^2 + {model.C:g} sum max(0, 1 - y (f(x) + b)), kernel {model.kernel}"
+    loss = f"{sum_of(model, sample_weight)} max(0, 1 - y (f(x) + b))"
+    objective = f"1/2 |f|^2 + {model.C:g} {loss}, kernel {model.kernel}"
     if len(model.classes_) == 2:
         signs, b = np.where(labels == 1, 1.0, -1.0), float(model.intercept_[0])
         parts = (gram, signs, costs, Hinge(), table[0], b, rows.index)
@@ -235,8 +237,8 @@ def read_svr(model: SVR, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     gram = gram_of(model, float(model._gamma), square(model, rows))
     beta = on_rows(where, model.dual_coef_, rows)[0]
     objective = (
-        f"1/2 |f|^2 + {model.C:g} sum max(0, |y - f(x) - b| - {model.epsilon:g}), "
-        f"kernel {model.kernel}"
+        f"1/2 |f|^2 + {model.C:g} {sum_of(model, sample_weight)} "
+        f"max(0, |y - f(x) - b| - {model.epsilon:g}), kernel {model.kernel}"
     )
     return [
         dual_reading(
@@ -269,7 +271,8 @@ def read_kernel_ridge(model: KernelRidge, X: Any, y: Any, sample_weight: Any) ->
         raise refuse(model, "it was fitted on other rows than X; pass the data of the fit")
     gamma = 1.0 / rows.X.shape[1] if model.gamma is None else float(model.gamma)
     gram, alpha = gram_of(model, gamma, square(model, rows)), float(model.alpha)
-    objective = f"sum (y - f(x))^2 + {alpha:g} |f|^2, kernel {model.kernel}"
+    loss = f"{sum_of(model, sample_weight)} (y - f(x))^2"
+    objective = f"{loss} + {alpha:g} |f|^2, kernel {model.kernel}"
     return [
         dual_reading(
             "KernelRidge",

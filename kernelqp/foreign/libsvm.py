@@ -12,7 +12,7 @@ from kernelqp.foreign.kernel import dual_reading, gram_on, on_rows
 from kernelqp.foreign.libsvm_file import LibsvmModel
 from kernelqp.foreign.nu import nu_svc_reading, nu_svr_reading, one_class_reading, rho_of
 from kernelqp.foreign.pairs import Pair, one, one_against_one
-from kernelqp.foreign.reading import Reading, Rows, UnreadableModel
+from kernelqp.foreign.reading import Reading, Rows, UnreadableModel, sum_of
 from kernelqp.foreign.registry import read
 from kernelqp.losses import EpsilonInsensitive, Hinge
 from kernelqp.nu_risks import LIMIT, largest_nu
@@ -37,6 +37,7 @@ def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[
     prices, values = model.prices(rows.heaviest), rows.targets(y)
     gram, kernel = _gram(model, rows.X), model.header["kernel_type"]
     shifts, C = model.shifts(), " and ".join(f"{C:g}" for C in sorted(set(prices)))
+    summed = sum_of(model, sample_weight)
     read_off = "" if model.C is not None else " (C read off the coefficients)"
     if kind == "epsilon_svr":
         if model.epsilon is None:
@@ -46,11 +47,12 @@ def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[
         where = place(model, rows.X, np.zeros(len(values)))
         beta = on_rows(where, model.coefficients[:, 0], rows)
         loss, b = EpsilonInsensitive(model.epsilon), float(shifts[0])
-        words = f"1/2 |f|^2 + {C} sum max(0, |y - f(x) - b| - {model.epsilon:g}), kernel {kernel}"
+        words = f"1/2 |f|^2 + {C} {summed} max(0, |y - f(x) - b| - {model.epsilon:g})"
+        words = f"{words}, kernel {kernel}"
         words, costs = words + read_off, prices[0] * rows.weights
         parts = ("LIBSVM", words, gram, values, costs, loss, beta, b, rows.index)
         return [dual_reading(*parts, remedies=REMEDIES)]
-    words = f"1/2 |f|^2 + {C} sum max(0, 1 - y (f(x) + b)), kernel {kernel}{read_off}"
+    words = f"1/2 |f|^2 + {C} {summed} max(0, 1 - y (f(x) + b)), kernel {kernel}{read_off}"
     costs = prices[np.argmax(values[:, None] == _known_labels(model, values), axis=1)]
     return [
         dual_reading(
@@ -70,13 +72,18 @@ def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[
 
 
 def _known_labels(model: LibsvmModel, values: Vector) -> Vector:
-    """Return the labels of the file; InputError where y holds another."""
+    """Return the labels of the file; InputError where y holds another, or lacks one."""
     labels = model.labels()
     unknown = np.setdiff1d(values, labels)
     if unknown.size:
         raise InputError(
             f"y holds {unknown[0]:g}, the labels of the model file are {model.header['label']}: "
             f"pass the labels it was trained on"
+        )
+    absent = np.setdiff1d(labels, values)
+    if absent.size:
+        raise InputError(
+            f"y lacks the label {absent[0]:g} of the model file: pass the labels it was trained on"
         )
     return labels
 

@@ -15,11 +15,9 @@ from sklearn.linear_model import (
 from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.class_weight import compute_class_weight
 
-from kernelqp.certificate import Candidate
-from kernelqp.columns import dense, side_by_side
-from kernelqp.foreign.reading import Reading, Rows, UnreadableModel, fitted, refuse
+from kernelqp.foreign.linear_reading import LIBLINEAR, Design, linear_reading, unpenalised_reading
+from kernelqp.foreign.reading import Reading, Rows, fitted, refuse, sum_of
 from kernelqp.foreign.registry import read
-from kernelqp.gram import Gram
 from kernelqp.losses import (
     EpsilonInsensitive,
     HalfSquared,
@@ -29,95 +27,10 @@ from kernelqp.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from kernelqp.offset import Offset
-from kernelqp.risk import RegularizedRisk
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Vector
     from kernelqp.losses import Loss
-
-LIBLINEAR = ("raise max_iter", "lower tol", "scale the features")
-
-
-def linear_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the problem
-    name: str,
-    objective: str,
-    rows: Rows,
-    targets: Vector,
-    costs: Vector,
-    loss: Loss,
-    w: Vector,
-    b: float,
-    intercept: float | str,
-    scale: float = 1.0,
-    remedies: tuple[str, ...] = LIBLINEAR,
-) -> Reading:
-    """Return the reading of f(x) = w'x + b.
-
-    ``intercept`` is "free", "none", or the t of a penalised one: the weight of a constant feature
-    t, so that the penalty is (b/t)²/2.
-    """
-    n = int(rows.X.shape[0])
-    check_width(name, w, rows)
-    penalised = not isinstance(intercept, str)
-    column = np.full((n, 1), intercept) if penalised else np.zeros((n, 0))
-    features = side_by_side(rows.X, column) if penalised else rows.X
-    weights = np.r_[w, b / float(intercept)] if penalised else w
-    offset = Offset.free(n) if intercept == "free" else Offset.none(n)
-    risk = RegularizedRisk(Gram.of_features(features), targets, costs, loss, offset)
-    theta = np.array([b]) if intercept == "free" else np.zeros(0)
-    function, theta = risk.to_centred(risk.function(weights=weights), theta)
-    candidate = Candidate(function=function, theta=theta)
-    return Reading(name, objective, risk, candidate, scale, rows.index, remedies)
-
-
-def unpenalised_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the problem
-    model: Any,
-    name: str,
-    objective: str,
-    rows: Rows,
-    targets: Vector,
-    costs: Vector,
-    loss: Loss,
-    w: Vector,
-    b: float,
-    remedies: tuple[str, ...],
-) -> Reading:
-    """Return the reading of f(x) = w'x + b without a penalty: all of f is an offset.
-
-    Raises
-    ------
-    UnreadableModel
-        If the offset cannot say what the model predicts, to the figures that count.
-    """
-    check_width(name, w, rows)
-    X, n = dense(rows.X), int(rows.X.shape[0])
-    columns = np.column_stack([np.ones(n), X - X.mean(axis=0)]) if model.fit_intercept else X
-    offset = Offset.spanned(columns, constant=bool(model.fit_intercept))
-    risk = RegularizedRisk(Gram.from_factor(np.zeros((n, 1))), targets, costs, loss, offset)
-    p = X @ w + b
-    theta = offset.basis.T @ p / n
-    if np.abs(offset.basis @ theta - p).max() > 1e-7 * np.abs(p).max():
-        raise refuse(model, "its predictions are lost to rounding in features of such sizes")
-    function, theta = risk.to_centred(risk.function(weights=np.zeros(1)), theta)
-    candidate = Candidate(function=function, theta=theta)
-    return Reading(name, objective, risk, candidate, 1.0, rows.index, remedies)
-
-
-def check_width(name: str, w: Vector, rows: Rows) -> None:
-    """Refuse weights for other features than X has.
-
-    Raises
-    ------
-    UnreadableModel
-        If there are more or fewer of them.
-    """
-    d = int(rows.X.shape[1])
-    if w.size != d:
-        raise UnreadableModel(
-            f"{name} cannot be certified: its coef_ has {w.size} entries, X has {d} features; "
-            f"pass the model as it was fitted"
-        )
 
 
 def class_factors(model: Any, labels: Indices, weights: Vector | None) -> Vector:
@@ -203,17 +116,17 @@ def classifier_readings(  # noqa: PLR0913, PLR0917  # every argument is a part o
             )
             for k, (name, signs, own) in enumerate(one_against_rest(model, labels, factors))
         ]
+    design = Design.of(rows, intercept)
     return [
         linear_reading(
             type(model).__name__ + name,
             objective,
-            rows,
+            design,
             signs,
             price * rows.weights * own,
             loss,
             np.asarray(coefficients[k], dtype=np.float64),
             float(b[k]),
-            intercept,
             scale,
         )
         for k, (name, signs, own) in enumerate(one_against_rest(model, labels, factors))
@@ -232,7 +145,8 @@ def read_linear_svc(model: LinearSVC, X: Any, y: Any, sample_weight: Any) -> lis
     t = liblinear_intercept(model)
     power = "^2" if squared else ""
     penalty = "" if t == "none" else f" + 1/2 (b/{t:g})^2"
-    objective = f"1/2 |w|^2{penalty} + {model.C:g} sum max(0, 1 - y (w'x + b)){power}"
+    summed = sum_of(model, sample_weight)
+    objective = f"1/2 |w|^2{penalty} + {model.C:g} {summed} max(0, 1 - y (w'x + b)){power}"
     return classifier_readings(model, X, y, sample_weight, loss, float(model.C), t, objective)
 
 
@@ -255,7 +169,7 @@ def read_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: Any)
         )
     t = liblinear_intercept(model) if model.solver == "liblinear" else "free"
     t = t if model.fit_intercept else "none"
-    words, penalty = "sum log(1 + exp(-y (w'x + b)))", ""
+    words, penalty = f"{sum_of(model, sample_weight)} log(1 + exp(-y (w'x + b)))", ""
     if not isinstance(t, str):
         penalty = f" + 1/2 (b/{t:g})^2"
     objective = words if np.isinf(C) else f"1/2 |w|^2{penalty} + {C:g} {words}"
@@ -282,7 +196,7 @@ def read_sgd(model: SGDClassifier, X: Any, y: Any, sample_weight: Any) -> list[R
     loss, words = losses[model.loss]
     n = len(np.ravel(np.asarray(y)))
     alpha, t = float(model.alpha), "free" if model.fit_intercept else "none"
-    objective = f"{alpha:g}/2 |w|^2 + 1/n sum {words}"
+    objective = f"{alpha:g}/2 |w|^2 + 1/n {sum_of(model, sample_weight)} {words}"
     price = 1.0 / (alpha * n)
     return classifier_readings(model, X, y, sample_weight, loss, price, t, objective, alpha)
 
@@ -297,19 +211,19 @@ def read_linear_svr(model: LinearSVR, X: Any, y: Any, sample_weight: Any) -> lis
     penalty = "" if t == "none" else f" + 1/2 (b/{t:g})^2"
     power = "^2" if squared else ""
     objective = (
-        f"1/2 |w|^2{penalty} + {model.C:g} sum max(0, |y - w'x - b| - {model.epsilon:g}){power}"
+        f"1/2 |w|^2{penalty} + {model.C:g} {sum_of(model, sample_weight)} "
+        f"max(0, |y - w'x - b| - {model.epsilon:g}){power}"
     )
     return [
         linear_reading(
             "LinearSVR",
             objective,
-            rows,
+            Design.of(rows, t),
             rows.targets(y),
             float(model.C) * rows.weights,
             kind(float(model.epsilon)),
             w,
             float(np.ravel(model.intercept_)[0]),
-            t,
         )
     ]
 
@@ -330,18 +244,17 @@ def read_ridge(model: Ridge, X: Any, y: Any, sample_weight: Any) -> list[Reading
     if model.positive:
         raise refuse(model, "positive=True is a constraint on the weights")
     alpha = float(model.alpha)
-    objective = f"sum (y - w'x - b)^2 + {alpha:g} |w|^2"
+    objective = f"{sum_of(model, sample_weight)} (y - w'x - b)^2 + {alpha:g} |w|^2"
     return [
         linear_reading(
             "Ridge",
             objective,
-            rows,
+            Design.of(rows, "free" if model.fit_intercept else "none"),
             rows.targets(y),
             rows.weights / alpha,
             HalfSquared(),
             np.ravel(w),
             float(np.ravel(model.intercept_)[0]),
-            "free" if model.fit_intercept else "none",
             2.0 * alpha,
             ("lower tol", "solver='svd'"),
         )

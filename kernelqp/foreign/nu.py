@@ -58,6 +58,11 @@ def nu_reading(  # every argument is a part of the problem
     return Reading(name, objective, risk, candidate, 1.0, index, remedies)
 
 
+def mean_of(weights: Vector) -> str:
+    """Return what a mean over the rows is called."""
+    return "mean of" if (weights == 1.0).all() else "weighted mean of"
+
+
 def rho_of(nu: float, coefficients: Vector) -> float:
     """Return ρ of the y α/ρ that LIBSVM holds: Σ α = ν.
 
@@ -93,7 +98,7 @@ def nu_svc_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
     """
     rho = rho_of(nu, coefficients)
     objective = (
-        f"1/2 |f|^2 - {nu:g} rho + mean of max(0, rho - y (f(x) + b)), kernel {kernel}; "
+        f"1/2 |f|^2 - {nu:g} rho + {mean_of(weights)} max(0, rho - y (f(x) + b)), kernel {kernel}; "
         f"f, b and rho are the model's times rho"
     )
     risk = margin_risk(gram, signs, weights, nu, free=True)
@@ -163,7 +168,7 @@ def one_class_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of 
             f"fit, and the model with the nu of the fit"
         )
     objective = (
-        f"1/2 |f|^2 - rho + mean of max(0, rho - f(x)) / {nu:g}, kernel {kernel}; "
+        f"1/2 |f|^2 - rho + {mean_of(weights)} max(0, rho - f(x)) / {nu:g}, kernel {kernel}; "
         f"f and rho are the model's over {total:g}"
     )
     theta = offsets(0.0, -b / total, free=False)
@@ -199,8 +204,9 @@ def nu_svr_reading(  # noqa: PLR0913, PLR0917  # every argument is a part of the
     remedies: tuple[str, ...] = REMEDIES,
 ) -> Reading:
     """Return the reading of a ν-SVR that pays C Σ s_i; its ε is the best for its f and b."""
+    summed = "sum" if (weights == 1.0).all() else "sum s"
     objective = (
-        f"1/2 |f|^2 + {C:g} sum ({nu:g} epsilon + max(0, |y - f(x) - b| - epsilon)), "
+        f"1/2 |f|^2 + {C:g} {summed} ({nu:g} epsilon + max(0, |y - f(x) - b| - epsilon)), "
         f"kernel {kernel}; the model does not hold epsilon: the best for its f and b is taken"
     )
     total = C * float(weights.sum())

@@ -164,6 +164,12 @@ def check_numbers(name: str, *values: Any) -> None:
         )
 
 
+def sum_of(model: Any, sample_weight: Any) -> str:
+    """Return "sum", and "sum s" where rows have a weight s, their own or that of their class."""
+    weighted = sample_weight is not None or getattr(model, "class_weight", None) is not None
+    return "sum s" if weighted else "sum"
+
+
 def _check_given(y: Any) -> None:
     if y is None:
         raise DataError("y is missing: pass the y of the fit")

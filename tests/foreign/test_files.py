@@ -108,6 +108,15 @@ def test_a_file_of_several_classes_is_a_problem_a_pair(tmp_path):
         assert one.dual_value == pytest.approx(other.dual_value, rel=1e-6)
 
 
+def test_labels_that_y_lacks_are_refused(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    path = tmp_path / "m.model"
+    path.write_text(several_text(SVC(C=2.0).fit(X, y), X))
+    for present in (y != 2, y == 0):
+        with pytest.raises(kq.InputError, match=r"y lacks the label . of the model file"):
+            kq.certify(LibsvmModel.load(path, C=2.0), X[present], y[present])
+
+
 def test_svm_train_itself(tmp_path):
     """The program's own file of three classes, where the program is installed."""
     program = shutil.which("svm-train")
@@ -264,6 +273,15 @@ def test_a_csv_and_a_skops_model(tmp_path):
     result = CliRunner().invoke(app, ["certify", str(path), str(data), "--target", "label"])
     assert result.exit_code == 0, result.output
     assert "Converged" in result.stdout
+
+
+@pytest.mark.parametrize("option", ["-c", "-p", "-n"])
+def test_numbers_that_a_skops_model_holds_are_not_taken_from_the_command_line(option, tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:0.5\n-1 1:2\n")
+    named = ["certify", str(tmp_path / "m.skops"), str(tmp_path / "a.svm"), option, "3"]
+    result = CliRunner().invoke(app, named)
+    assert result.exit_code == 2
+    assert "leave them out" in result.stderr
 
 
 def test_scikit_learns_models_are_imported_only_when_one_is_asked_for():
