@@ -53,7 +53,7 @@ def band_duals(
         if solve_cost(risk.gram, int(inside.sum())) > CHEAP:
             return
         fixed = np.clip(-risk.costs * 0.5 * (low + high), *domain_of(risk))
-        beta, found, weights = _solve_band(risk, row, fixed, inside, target)
+        beta, found, weights = _solve_band(risk, row, fixed, inside, target, function.weights)
         raw = risk.function(
             beta
         )  # unrepaired: at a large C a repair costs its f more than it gains
@@ -83,13 +83,21 @@ def _slopes(risk: RegularizedRisk, p: Vector, width: float) -> tuple[Vector, Vec
 
 
 def _solve_band(
-    risk: RegularizedRisk, row: Row, fixed: Vector, inside: Mask, target: float
+    risk: RegularizedRisk,
+    row: Row,
+    fixed: Vector,
+    inside: Mask,
+    target: float,
+    start: Vector | None,
 ) -> tuple[Vector, Vector, Vector | None]:
-    """Return β with the rows inside solved for, θ, and the weights if there are any."""
+    """Return β with the rows inside solved for, θ, and the weights if there are any.
+
+    All rows are solved from ``start``, a w, if that is near.
+    """
     rows, outside = np.flatnonzero(inside), np.where(inside, 0.0, fixed)
     basis, price = risk.offset.basis, risk.offset.price
     if rows.size == risk.n:
-        return interior_point(risk.gram, row, basis, price, target=target)
+        return interior_point(risk.gram, row, basis, price, target=target, start=start)
     pulled = replace(row, q=row.q - risk.gram.matvec(outside))
     part, theta, _ = interior_point(
         _rows_of(risk.gram, rows),

@@ -6,11 +6,9 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from kernelqp import RBF, Gram, Linear, Offset, RegularizedRisk, losses
 from kernelqp.repair import lower_bound, repair_dual, repair_primal
-from kernelqp.scales import (
-    gap_scale,
-    relative_gap,
-)
-from kernelqp.solvers.interior import Dense, Thin, interior_point, system_of
+from kernelqp.scales import gap_scale, relative_gap
+from kernelqp.solvers import interior
+from kernelqp.solvers.interior import Dense, Newton, Thin, interior_point, system_of
 
 TOL = 1e-9
 LABELS = {
@@ -131,3 +129,59 @@ def test_the_best_point_is_none_of_the_first(C, target):
     beta, _, _ = interior_point(gram, row, np.ones((6, 0)), np.zeros(0), target=target)
     best = row.value(np.sign(y) * (np.abs(y) - 0.01) / row.ridge).sum()
     assert row.value(beta).sum() == pytest.approx(best, rel=10.0 * target + 1e-12)
+
+
+def thin(name, seed=0):
+    rng = np.random.default_rng(seed)
+    X, noise = rng.normal(size=(200, 6)), rng.normal(size=200)
+    y = X @ rng.normal(size=6) + 0.5 * noise
+    loss = {**LABELS, **REAL}[name]
+    targets = np.sign(y) if loss.margin else y
+    return RegularizedRisk(Gram.from_factor(X), targets, 3.0, loss, "none")
+
+
+def solved(risk, start=None):
+    basis, price = risk.offset.basis, risk.offset.price
+    return interior_point(risk.gram, risk.row, basis, price, target=1e-11, start=start)
+
+
+@pytest.mark.parametrize("name", ["hinge", "tube", "tube 0", "pinball"])
+@pytest.mark.parametrize("off", [0.0, 1e-6, 1e-3, 0.3, 1e3, np.inf])
+def test_a_start_changes_the_steps_and_not_the_optimum(name, off, monkeypatch):
+    risk = thin(name)
+    beta, _, w = solved(risk)
+    cold = risk.dual_value(beta)
+    start = np.zeros(6) if np.isinf(off) else w + off * np.random.default_rng(1).normal(size=6)
+    steps = []
+    monkeypatch.setattr(
+        "kernelqp.solvers.interior.Newton", lambda *system: steps.append(1) or Newton(*system)
+    )
+    solved(risk)
+    many = len(steps)
+    steps.clear()
+    beta, _, w = solved(risk, start)
+    assert risk.dual_value(beta) == pytest.approx(cold, rel=1e-9)
+    assert np.abs(w - risk.gram.weights(beta)).max() <= 1e-6 * np.abs(w).max()
+    assert len(steps) < 0.8 * many if off <= 1e-3 else len(steps) <= many + 1
+
+
+def test_a_start_that_leads_nowhere_is_left(monkeypatch):
+    risk = thin("hinge")
+    beta, _, w = solved(risk)
+    known, run, begun = risk.dual_value(beta), interior._run, []
+
+    def lost(split, system, row, state, watch, target):
+        begun.append(state)
+        return (state, False) if len(begun) == 1 else run(split, system, row, state, watch, target)
+
+    monkeypatch.setattr(interior, "_run", lost)
+    beta, *_ = solved(risk, w)
+    assert len(begun) == 2
+    assert risk.dual_value(beta) == pytest.approx(known, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["squared tube", "squared hinge", "huber"])
+def test_a_start_is_of_no_use_where_rows_have_no_two_ends_or_a_ridge(name):
+    risk = thin(name)
+    beta, _, w = solved(risk)
+    assert np.array_equal(solved(risk, w)[0], beta)

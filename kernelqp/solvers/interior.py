@@ -14,7 +14,7 @@ methods for massive support vector machines, SIAM J. Optim. 13(3), 783-804.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -22,11 +22,12 @@ import scipy.linalg
 from scipy.linalg import lapack
 
 from kernelqp.columns import side_by_side, weighted_gram
+from kernelqp.solvers.interior_state import BACK, Split, State, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kernelqp._types import Indices, Mask, Matrix, Vector
+    from kernelqp._types import Matrix, Vector
     from kernelqp.gram import Gram
     from kernelqp.losses import Row
     from kernelqp.solvers.watch import Watch
@@ -35,69 +36,9 @@ STEPS = 60
 TARGET = 1e-13  # of the objective: the complementarity that is left
 NOTHING = 1e-20  # of the first complementarity, where the objective is 0
 SMALL = 1e-14  # of a multiplier: the stationarity that is left, if it falls so far
-BACK = 0.995  # of the way to the boundary
 STUCK = 1e-8  # a step shorter than this makes no headway
 LAST = 1e3  # times the complementarity that is enough: where the last steps begin
 LOST = 2.0  # times what the best of them lacks: a step that lacks more has lost its figures
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Split:
-    """β = base + S x, x >= 0: the row, the sign, the price and the bound of every variable."""
-
-    base: Vector
-    row: Indices
-    sign: Vector
-    price: Vector
-    upper: Vector
-    both: Mask  # whether the row has two variables
-
-    @classmethod
-    def of(cls, row: Row) -> Split:
-        """Split the rows with ε; count the others from an end that is finite."""
-        two, n = row.eps > 0, row.q.size
-        from_low = np.isfinite(row.lower)
-        base = np.where(two, 0.0, np.where(from_low, row.lower, row.upper))
-        sign = np.where(two | from_low, 1.0, -1.0)
-        width = np.where(two, row.upper, row.upper - row.lower)
-        split, everyone = np.flatnonzero(two), np.arange(n)
-        signs = np.r_[sign, -np.ones(split.size)]
-        rows = np.r_[everyone, split]
-        return cls(
-            base,
-            rows,
-            signs,
-            row.eps[rows] - signs * row.q[rows],
-            np.r_[width, -row.lower[split]],
-            two[rows],
-        )
-
-    def beta(self, x: Vector) -> Vector:
-        """Return base + S x."""
-        return np.asarray(self.base + self.scatter(self.sign * x))
-
-    def gather(self, values: Vector) -> Vector:
-        """Return S' values."""
-        if self.row.size == self.base.size:  # a variable a row, in order
-            return self.sign * values
-        return self.sign * values[self.row]
-
-    def scatter(self, values: Vector) -> Vector:
-        """Return the sum over the variables of every row."""
-        n = self.base.size
-        if self.row.size == n:
-            return values
-        if self.row.size == 2 * n:  # two variables a row, in order
-            return values[:n] + values[n:]
-        return np.asarray(np.bincount(self.row, values, self.base.size), dtype=np.float64)
-
-    def share(self, dbeta: Vector, r: Vector, pushed: Vector, weight: Vector, h: Vector) -> Vector:
-        """Return Δx: of a row with two variables the part of each, of another Δβ itself."""
-        dx = self.gather(dbeta)
-        if self.row.size == self.base.size:
-            return dx
-        part = (h[self.row] * dx + (r - self.gather(pushed))) / weight
-        return np.where(self.both, part, dx)
 
 
 def interior_point(
@@ -107,6 +48,7 @@ def interior_point(
     price: Vector,
     watch: Watch | None = None,
     target: float = TARGET,
+    start: Vector | None = None,
 ) -> tuple[Vector, Vector, Vector | None]:
     """Return (β, θ, w) near the optimum of the kernel QP, β strictly inside its box.
 
@@ -122,6 +64,8 @@ def interior_point(
         May end the run.
     target : float
         Of the objective: the complementarity that is left; no less than ``TARGET``.
+    start : Vector, optional
+        A w that may be near the optimum; of use where rows have two ends and there is no θ.
 
     Returns
     -------
@@ -130,8 +74,35 @@ def interior_point(
         cancellation what w holds.
     """
     split, system, target = Split.of(row), system_of(gram, basis, price), max(target, TARGET)
-    state, size = State.centre(split, system.unknowns, gram), np.inf
-    best, least = state, np.inf
+    centre = State.centre(split, system.unknowns, gram)
+    best, near = centre, None
+    if start is not None and _is_plain(system, row):
+        near = centre.near(split, system, start)
+    for state in (centre,) if near is None else (near, centre):
+        best, done = _run(split, system, row, state, watch, target)
+        if done:
+            break
+    theta, weights = system.position(best.u)
+    return np.clip(best.beta, row.lower, row.upper), theta, weights
+
+
+def _is_plain(system: Thin | Dense, row: Row) -> bool:
+    """Whether it is one of features alone, whose rows have two ends and no ridge."""
+    ends = np.isfinite(row.lower) & np.isfinite(row.upper)
+    alone = isinstance(system, Thin) and not system.price.size
+    return alone and bool(ends.all()) and not row.ridge.any()
+
+
+def _run(  # the problem, its form, and where to begin and to end
+    split: Split,
+    system: Thin | Dense,
+    row: Row,
+    state: State,
+    watch: Watch | None,
+    target: float,
+) -> tuple[State, bool]:
+    """Return the best of the last states, and whether it is at its target."""
+    size, best, least = np.inf, state, np.inf
     for _ in range(STEPS):
         beta = state.beta
         if watch is not None:
@@ -152,7 +123,7 @@ def interior_point(
         elif not lacking > LOST * least:  # the last steps may lose more figures than they win
             best, least = state, min(least, lacking)
         if settled and left <= enough:
-            break
+            return best, True
         try:
             newton = Newton(system, row.ridge, split, state, off, residual)
         except np.linalg.LinAlgError:  # no figures are left: the certificate says what it is
@@ -167,92 +138,10 @@ def interior_point(
         state = state.moved(step, t)
         if t < STUCK:
             break
-    theta, weights = system.position(best.u)
-    return np.clip(best.beta, row.lower, row.upper), theta, weights
+    return best, False
 
 
-Step: TypeAlias = "tuple[Vector, Vector, Vector, Vector, Vector]"
 Solver: TypeAlias = "Callable[[Vector, Vector], tuple[Vector, Vector]]"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class State:
-    """x and its multiplier z, the slack w = upper − x and its multiplier v, and u.
-
-    β is base + S x to more figures. Where there is no upper bound w is 1 and v is 0, and the factor
-    ``bounded`` is 0, elsewhere 1. ``complements`` is how many products x z and w v there are,
-    ``start`` their first mean, ``size`` the size of a multiplier.
-    """
-
-    x: Vector
-    z: Vector
-    w: Vector
-    v: Vector
-    u: Vector
-    beta: Vector
-    bounded: Vector
-    complements: int
-    start: float
-    size: float
-
-    @classmethod
-    def centre(cls, split: Split, unknowns: int, gram: Gram) -> State:
-        """Return the middle of the box with equal multipliers.
-
-        They are of the size of the prices; without any, of that of the predictions.
-        """
-        bounded = np.isfinite(split.upper)
-        unit = float(split.upper[bounded].mean()) if bounded.any() else 1.0
-        x = np.where(bounded, 0.5 * split.upper, 0.5 * unit)
-        size = float(np.abs(split.price).max(initial=0.0))
-        size = size or float(gram.row_bounds.max(initial=0.0)) * 0.5 * unit or 1.0
-        w = np.where(bounded, x, 1.0)
-        z = np.full(x.size, size)
-        return cls(
-            x,
-            z,
-            w,
-            z * bounded,
-            np.zeros(unknowns),
-            split.beta(x),
-            bounded.astype(np.float64),
-            int(x.size + bounded.sum()),
-            0.5 * unit * size,
-            size,
-        )
-
-    @property
-    def mu(self) -> float:
-        """The mean of x z and of w v."""
-        return float(self.x @ self.z + self.w @ self.v) / self.complements
-
-    def mu_after(self, step: Step, t: float) -> float:
-        """Return ``mu`` at the end of t times a step that aims at 0: x dz + z dx = −x z."""
-        dx, _, dz, dv, _ = step
-        t = min(t, 1.0)
-        second = float(dx @ dz - dx @ dv)  # dv is 0 where there is no w
-        return (1.0 - t) * self.mu + t * t * second / self.complements
-
-    def moved(self, step: Step, t: float) -> State:
-        """Return the state after t times a step."""
-        dx, du, dz, dv, dbeta = step
-        return replace(
-            self,
-            x=self.x + t * dx,
-            z=self.z + t * dz,
-            w=self.w - (t * self.bounded) * dx,
-            v=self.v + t * dv,
-            u=self.u + t * du,
-            beta=self.beta + t * dbeta,
-        )
-
-    def longest(self, step: Step) -> float:
-        """Return the longest t at which nothing turns negative, 1/BACK at most."""
-        dx, _, dz, dv, _ = step
-        with np.errstate(all="ignore"):  # v and dv are 0 where there is no w
-            shares = np.fmin(dx / self.x, dz / self.z)
-            shares = np.fmin(shares, np.fmin(-self.bounded * dx / self.w, dv / self.v))
-        return -1.0 / min(float(np.fmin.reduce(shares)), -BACK)
 
 
 class Newton:
