@@ -46,7 +46,7 @@ SURE = 0.9  # of tol: the relative gap, rounding included, below which it is
 class Bounds:
     """P, the dual point of the largest D, that D with its rounding, and the smallest P met.
 
-    ``scale`` is that of the gap.
+    ``scale`` is that of the gap; ``above`` the rounding of P, where it has been looked at.
     """
 
     primal: float
@@ -55,6 +55,17 @@ class Bounds:
     noise: float
     scale: float
     best: float
+    above: float = 0.0
+
+    @property
+    def size(self) -> float:
+        """What the gap is compared with."""
+        return max(abs(self.primal), abs(self.lower), self.scale)
+
+    @property
+    def relative(self) -> float:
+        """The relative gap, rounding included."""
+        return relative_gap(self.primal, self.lower, self.scale, self.noise + self.above)
 
 
 @dataclass

@@ -26,7 +26,6 @@ from kernelqp.repair import (
     best_offset,
     domain_of,
     feasible_intercepts,
-    imbalance,
     lower_bound,
     midway,
     repair_dual,
@@ -34,6 +33,7 @@ from kernelqp.repair import (
 )
 from kernelqp.scales import (
     gap_scale,
+    imbalance_at_price,
     relative_gap,
     rounding_of_bounds,
     rounding_of_primal,
@@ -285,7 +285,7 @@ def _judged(
 def _rounding(risk: RegularizedRisk, point: _Point, *, closely: bool = False) -> float:
     """Return what P − D is known to, with what rounding leaves of B'β − d at its price θ."""
     beta = point.at.coefficients
-    left = float(np.abs(imbalance(risk, beta)) @ np.abs(point.theta))
+    left = imbalance_at_price(risk, point.at, point.theta)
     sums = rounding_of_primal(risk, point.primal, point.function, point.theta, beta)
     return rounding_of_bounds(risk, point.at, closely=closely) + sums + left
 

@@ -14,12 +14,19 @@ import numpy as np
 from kernelqp.arrays import freeze
 from kernelqp.attainment import separating_direction
 from kernelqp.blame import complementarity_by_row
+from kernelqp.bound_search import Bounds
 from kernelqp.certificate import as_it_came
 from kernelqp.diagonal_gram import DiagonalGram
 from kernelqp.model_certificate import ModelCertificate
 from kernelqp.model_verdict import remedy_of, verdict_of
-from kernelqp.repair import lower_bound
-from kernelqp.scales import relative_gap, rounding_of_bounds, rounding_of_primal
+from kernelqp.repair import best_offset, lower_bound
+from kernelqp.scales import (
+    imbalance_at_price,
+    relative_gap,
+    rounding_of_bounds,
+    rounding_of_primal,
+    rounding_of_products,
+)
 from kernelqp.support import SETTLED, Support, find_support, has_sets
 
 if TYPE_CHECKING:
@@ -77,8 +84,11 @@ class Judgement:
 
     @property
     def excess(self) -> float:
-        """How far P at the model is above the smallest that was met, of the size of the problem."""
-        return (self.primal - self.best) / self.size if self.size > 0 else 0.0
+        """How far P at the model is above the smallest that was met, of the size of the problem.
+
+        No more of it than rounding leaves certain.
+        """
+        return (self.primal - self.best - self.noise) / self.size if self.size > 0 else 0.0
 
     def without_kernel(self) -> Judgement:
         """Return the same with no more of the kernel than a report needs."""
@@ -90,40 +100,53 @@ def judge(reading: Reading, search: Search) -> Judgement:
     risk = reading.risk.centred
     start, function, theta = as_it_came(risk, reading.candidate)
     met, tol = search.run(risk, start, function, theta), search.tol
-    primal, dual, lower, noise = met.primal, met.dual, met.lower, met.noise
-    relative = relative_gap(primal, lower, met.scale, noise)
-    size = max(abs(primal), abs(lower), met.scale)
-    if relative > tol and noise > 0.5 * tol * size:  # rounding decides: looked at more closely
-        dual = risk.function(dual.coefficients, exactly=True)
-        lower, noise = lower_bound(risk, dual), rounding_of_bounds(risk, dual, closely=True)
-        if dual.exact:
-            function, theta = _exactly(reading, function, theta)
-            primal = risk.primal_value(function, theta)
-            noise += rounding_of_primal(risk, primal, dual, theta, dual.coefficients)
-        relative = relative_gap(primal, lower, met.scale, noise)
-    proved = lower - noise  # what rounding may have added is no proof
+    if met.relative <= tol:  # θ is about that of the optimum
+        met = replace(met, noise=met.noise + imbalance_at_price(risk, met.dual, theta))
+    elif met.noise > 0.5 * tol * met.size:  # rounding decides
+        met, function, theta = _closely(reading, met, function, theta)
+    proved, relative = met.lower - met.noise, met.relative  # what rounding may have added is none
+    noise = met.noise + met.above
     if proved < 0.0 and not risk.offset.price.any():  # P is a sum of what is not negative
-        proved, relative = 0.0, min(relative, relative_gap(primal + noise, 0.0, met.scale))
+        proved, relative = 0.0, min(relative, relative_gap(met.primal + noise, 0.0, met.scale))
     return Judgement(
         name=reading.name,
         objective=reading.objective,
         scale=reading.scale,
         rows=reading.rows,
         risk=risk,
-        dual=dual,
+        dual=met.dual,
         function=function,
         theta=theta,
-        primal=primal,
+        primal=max(met.primal, proved),  # no P is less, whatever rounding says
         proved=proved,
-        best=max(met.best, proved),  # its P is not less, whatever rounding says
+        best=max(met.best, proved),
         noise=noise,
-        size=max(abs(primal), abs(proved), met.scale),  # without what rounding made of D
+        size=max(abs(met.primal), abs(proved), met.scale),  # without what rounding made of D
         relative=relative,
         tol=tol,
         attained=separating_direction(risk) is None,
         interrupted=search.interrupted and relative > tol,
         remedy=remedy_of(reading) if relative > tol else "",
     )
+
+
+def _closely(
+    reading: Reading, met: Bounds, function: Function, theta: Vector
+) -> tuple[Bounds, Function, Vector]:
+    """Return the bounds, f and θ from exact products where K is stored, with the rounding of P."""
+    risk = reading.risk.centred
+    dual = risk.function(met.dual.coefficients, exactly=True)
+    noise = rounding_of_bounds(risk, dual, closely=True)
+    function, theta = _exactly(reading, function, theta)
+    primal, best = risk.primal_value(function, theta), met.best
+    if dual.exact:  # what was met on the way was summed as P was
+        best = risk.primal_value(dual, best_offset(risk, dual, theta))
+    if function.exact:
+        above = rounding_of_primal(risk, primal, function, theta, dual.coefficients)
+    else:
+        above = rounding_of_products(risk, function, theta)
+    lower, best = lower_bound(risk, dual), min(primal, best)
+    return Bounds(primal, dual, lower, noise, met.scale, best, above), function, theta
 
 
 def _exactly(reading: Reading, function: Function, theta: Vector) -> tuple[Function, Vector]:
@@ -136,7 +159,7 @@ def _exactly(reading: Reading, function: Function, theta: Vector) -> tuple[Funct
         return exact, theta
     moved, _ = risk.to_centred(exact, theta)
     off = float(exact.values.mean() - risk.function(beta).values.mean())
-    return moved, theta + off * constant
+    return replace(moved, exact=exact.exact), theta + off * constant
 
 
 def report(judged: Judgement, n: int) -> ModelCertificate:

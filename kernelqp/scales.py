@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kernelqp.block_gram import BlockGram
-from kernelqp.repair import EPS, best_offset, unit_of_predictions
+from kernelqp.repair import EPS, best_offset, imbalance, unit_of_predictions
 from kernelqp.risk import Function
 
 if TYPE_CHECKING:
@@ -112,11 +112,31 @@ def rounding_of_primal(
     return 4.0 * EPS * float(size) if math.isfinite(size) else 0.0
 
 
+def imbalance_at_price(risk: RegularizedRisk, dual: Function, theta: Vector) -> float:
+    """Return |B'β − d|'|θ|: what D is known to where β is balanced to rounding."""
+    if not theta.size:
+        return 0.0
+    return float(np.abs(imbalance(risk, dual.coefficients)) @ np.abs(theta))
+
+
+def rounding_of_products(risk: RegularizedRisk, function: Function, theta: Vector) -> float:
+    """Return what the rounding of K β may change Σ c ℓ by, eps √n √K_ii Σ |β_j| √K_jj a row."""
+    if function.beta is None:
+        return 0.0
+    root = np.sqrt(np.maximum(risk.gram.summed_diagonal, 0.0))
+    size = math.sqrt(risk.n) * root * float(np.abs(function.beta) @ root)
+    return EPS * _worth(risk, risk.predictions(function, theta), size)
+
+
 def _worth_of_an_ulp(risk: RegularizedRisk, function: Function, theta: Vector) -> float:
-    """Return Σ c |ℓ'| s, s the size of p and y and ℓ' the steeper slope beside a prediction."""
-    p = risk.predictions(function, theta)
+    """Return Σ c |ℓ'| s, s the size of p and y."""
     size = np.abs(risk.targets) + np.abs(risk.offset.basis) @ np.abs(theta)
     size += _known_by(risk, function)
+    return _worth(risk, risk.predictions(function, theta), size)
+
+
+def _worth(risk: RegularizedRisk, p: Vector, size: Vector) -> float:
+    """Return Σ c |ℓ'| s, ℓ' the steepest slope within eps s of a prediction."""
     low = np.abs(risk.loss.slopes(risk.targets, p - EPS * size)[0])
     high = np.abs(risk.loss.slopes(risk.targets, p + EPS * size)[1])
     return float(risk.costs @ (size * np.maximum(low, high)))
