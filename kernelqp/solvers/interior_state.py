@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import scipy.linalg
 
 if TYPE_CHECKING:
     from kernelqp._types import Indices, Mask, Vector
@@ -135,8 +136,8 @@ class State:
         left = np.inf
         for mu in (AIMS * self.mu).tolist():
             state = self._on_path(split, u, g, mu)
-            off = system.residual(state.beta, u)
-            gap = self.complements * mu + 0.5 * float(off @ off)
+            off = float(scipy.linalg.norm(system.residual(state.beta, u)))  # no square overflows
+            gap = self.complements * mu + 0.5 * off * off
             if gap > left:
                 break
             left = gap
@@ -148,7 +149,7 @@ class State:
         """Return x with x z = w v = mu and z − v = g, every x between two ends."""
         c = split.upper
         pull = np.abs(g) * c
-        gap = 2.0 * mu * c / (pull + 2.0 * mu + np.sqrt(pull * pull + 4.0 * mu * mu))
+        gap = 2.0 * mu * (c / (pull + 2.0 * mu + np.hypot(pull, 2.0 * mu)))
         x, w = np.where(g >= 0, gap, c - gap), np.where(g >= 0, c - gap, gap)
         return replace(self, x=x, w=w, z=mu / x, v=mu / w, u=u, beta=split.beta(x))
 
