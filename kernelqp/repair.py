@@ -290,18 +290,24 @@ def steps_along(risk: RegularizedRisk, start: Vector, way: Direction) -> tuple[V
     The way starts at the predictions ``start``.
     """
     column, price = way
+    kinks, costs, (low, high) = risk.loss.jumps(risk.targets), risk.costs, risk.slopes
     moves = column != 0
-    kinks = risk.loss.jumps(risk.targets)[:, moves]
+    if not moves.all():
+        kinks, column, start = kinks[:, moves], column[moves], start[moves]
+        costs, low, high = costs[moves], low[moves], high[moves]
     with np.errstate(over="ignore"):
-        found = ((kinks - start[moves]) / column[moves]).ravel()
+        found = ((kinks - start) / column).ravel()
     finite = np.isfinite(found)
-    order = np.argsort(np.where(finite, found, np.inf))[: finite.sum()]
+    if finite.all():
+        order = np.argsort(found)
+    else:
+        order = np.argsort(np.where(finite, found, np.inf))[: finite.sum()]
     if not order.size or not risk.loss.piecewise_linear:
         return found[order], np.zeros(0)
-    weights, (low, high) = risk.costs * column, risk.slopes
+    weights = costs * column
     first = price + np.minimum(weights * low, weights * high).sum()
-    rises = (np.abs(weights) * (high - low))[moves] / len(kinks)
-    return found[order], first + np.cumsum(np.tile(rises, len(kinks))[order])
+    rises = np.abs(weights) * (high - low) / len(kinks)
+    return found[order], first + np.cumsum(rises[order % rises.size])
 
 
 def offset_slope(
