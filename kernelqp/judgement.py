@@ -22,6 +22,7 @@ from kernelqp.model_verdict import remedy_of, verdict_of
 from kernelqp.repair import best_offset, lower_bound
 from kernelqp.scales import (
     imbalance_at_price,
+    null_value,
     relative_gap,
     rounding_of_bounds,
     rounding_of_primal,
@@ -138,9 +139,10 @@ def _closely(
     dual = risk.function(met.dual.coefficients, exactly=True)
     noise = rounding_of_bounds(risk, dual, closely=True)
     function, theta = _exactly(reading, function, theta)
-    primal, best = risk.primal_value(function, theta), met.best
-    if dual.exact:  # what was met on the way was summed as P was
-        best = risk.primal_value(dual, best_offset(risk, dual, theta))
+    primal = risk.primal_value(function, theta)
+    best = min(met.best + met.noise, null_value(risk))  # that was summed so, f = 0 needs no sum
+    if dual.exact:
+        best = min(best, risk.primal_value(dual, best_offset(risk, dual, theta)))
     if function.exact:
         above = rounding_of_primal(risk, primal, function, theta, dual.coefficients)
     else:

@@ -273,3 +273,16 @@ def test_what_is_said_of_a_nearly_singular_kernel_is_true(seed):
             assert at > optimum * (1 + Fraction(tol) / 2)
         if found.certified:
             assert at <= optimum * (1 + 2 * Fraction(tol))
+
+
+def test_f_of_0_is_not_forgotten_where_rounding_decides():
+    """A kernel of 1e34, of which a model in part fitted makes a P far above that of f = 0."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 2)), rng.normal(size=20)
+    K = (1.0 + 1e17 * X @ X.T) ** 2
+    K = 0.5 * (K + K.T)
+    model = fit(NuSVR(kernel="precomputed", C=1e-3, nu=0.4, max_iter=50), K, y)
+    found = kq.certify(model, K, y, tol=1e-6)
+    at_0 = 1e-3 * np.abs(y - np.median(y)).sum()
+    assert found.best_value <= at_0 * (1 + 1e-9)
+    assert found.verdict.startswith("Not converged" if found.primal_value > 2 * at_0 else "Not")
