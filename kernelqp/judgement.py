@@ -140,15 +140,21 @@ def _closely(
     noise = rounding_of_bounds(risk, dual, closely=True)
     function, theta = _exactly(reading, function, theta)
     primal = risk.primal_value(function, theta)
-    best = min(met.best + met.noise, null_value(risk))  # that was summed so, f = 0 needs no sum
-    if dual.exact:
-        best = min(best, risk.primal_value(dual, best_offset(risk, dual, theta)))
     if function.exact:
         above = rounding_of_primal(risk, primal, function, theta, dual.coefficients)
     else:
         above = rounding_of_products(risk, function, theta)
-    lower, best = lower_bound(risk, dual), min(primal, best)
+    lower, best = lower_bound(risk, dual), min(primal, null_value(risk), _other(risk, met, dual))
     return Bounds(primal, dual, lower, noise, met.scale, best, above), function, theta
+
+
+def _other(risk: RegularizedRisk, met: Bounds, dual: Function) -> float:
+    """Return P at f_β with its rounding; of products that are not exact, the smallest P met."""
+    if not dual.exact:
+        return met.best + met.noise  # it was summed as D was
+    theta = best_offset(risk, dual, np.zeros(risk.offset.price.size))
+    primal = risk.primal_value(dual, theta)
+    return primal + rounding_of_primal(risk, primal, dual, theta, dual.coefficients)
 
 
 def _exactly(reading: Reading, function: Function, theta: Vector) -> tuple[Function, Vector]:

@@ -25,13 +25,13 @@ class ModelCertificate:
         The model, and the exact objective that it minimises; s is the weight of a row, that of its
         class included.
     primal_value : float
-        The objective at the model as it is: an upper bound on the optimum, to the rounding of its
-        sum, which the verdict's interval has in it.
+        The objective at the model as it is, its predictions as they are computed: an upper bound on
+        the optimum, to the rounding of its sum, which the verdict's interval has in it.
     dual_value : float
         A lower bound on the optimum, less what rounding may have added to it.
     best_value : float
         The objective at the best point met on the way: what the model could have reached, as far
-        as was searched, which is no farther than it takes to call it converged.
+        as was searched, which is no farther than it takes to call it converged; known to rounding.
     gap, relative_gap, tol : float
         primal_value − dual_value; over the scale of the problem; and what it was compared with.
     complementarity : Vector, shape (n,)

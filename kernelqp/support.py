@@ -140,7 +140,7 @@ def margin_range(
     known = offset.is_disjoint and (offset.is_intercept or not theta.size or not risk.loss.hard)
     if not known or not math.isfinite(gap):
         return np.full(risk.n, -np.inf), np.full(risk.n, np.inf)
-    values, delta = function.values, np.sqrt(2.0 * max(gap, 0.0) * risk.gram.diagonal)
+    values, delta = function.values, math.sqrt(2.0 * max(gap, 0.0)) * np.sqrt(risk.gram.diagonal)
     low, high = values - delta, values + delta
     for k, start in enumerate(theta):
         way = column_of(risk, k)
