@@ -211,21 +211,17 @@ def read_svc(model: SVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
         return [dual_reading("SVC", objective, *parts)]
     return [
         dual_reading(
-            f"SVC: {model.classes_[pair.first]} against {model.classes_[pair.second]}",
+            f"SVC{pair.name}",
             objective,
             pair.gram,
             pair.signs,
             costs[pair.chosen],
             Hinge(),
             pair.beta,
-            float(b),
+            pair.b,
             rows.index[pair.chosen],
         )
-        for pair, b in zip(
-            one_against_one(gram, labels, len(model.classes_), table),
-            model.intercept_,
-            strict=True,
-        )
+        for pair in one_against_one(gram, labels, model.classes_, table, model.intercept_)
     ]
 
 

@@ -56,18 +56,18 @@ def read_libsvm(model: LibsvmModel, X: Any, y: Any, sample_weight: Any) -> list[
     costs = prices[np.argmax(values[:, None] == _known_labels(model, values), axis=1)]
     return [
         dual_reading(
-            f"LIBSVM{name}",
+            f"LIBSVM{pair.name}",
             words,
             pair.gram,
             pair.signs,
             (costs * rows.weights)[pair.chosen],
             Hinge(),
             pair.beta,
-            b,
+            pair.b,
             rows.index[pair.chosen],
             remedies=REMEDIES,
         )
-        for name, pair, b in _pairs(model, rows, values, gram)
+        for pair in _pairs(model, rows, values, gram)
     ]
 
 
@@ -94,17 +94,13 @@ def _pairs(
     values: Vector,
     gram: Gram,
     factor: Callable[[Vector], float] = one,
-) -> list[tuple[str, Pair, float]]:
-    """Return every pair of labels with its name and its b; ``factor`` is that of its β."""
+) -> list[Pair]:
+    """Return every pair of labels; ``factor`` is that of its β."""
     labels = _known_labels(model, values)
-    several = labels.size > 2
     table = on_rows(place(model, rows.X, values), model.coefficients.T, rows)
     numbers = np.argmax(values[:, None] == labels, axis=1)
-    pairs = one_against_one(gram, numbers, labels.size, table, factor)
-    names = [
-        f": {labels[p.first]:g} against {labels[p.second]:g}" if several else "" for p in pairs
-    ]
-    return list(zip(names, pairs, map(float, model.shifts()), strict=True))
+    names = [f"{label:g}" for label in labels]
+    return one_against_one(gram, numbers, names, table, model.shifts(), factor)
 
 
 def _nu_pairs(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
@@ -113,7 +109,7 @@ def _nu_pairs(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
         raise InputError("a LIBSVM model file does not hold nu: pass nu (the -n of svm-train)")
     kernel, readings = model.header["kernel_type"], []
     gram, factor = _gram(model, rows.X), partial(rho_of, model.nu)
-    for name, pair, b in _pairs(model, rows, values, gram, factor):
+    for pair in _pairs(model, rows, values, gram, factor):
         weights, index = rows.weights[pair.chosen], rows.index[pair.chosen]
         most = largest_nu(pair.signs, weights, free=True)
         if model.nu > most * (1.0 + LIMIT):
@@ -121,8 +117,8 @@ def _nu_pairs(model: LibsvmModel, rows: Rows, values: Vector) -> list[Reading]:
                 f"nu = {model.nu!r} is too large for the data, which admit {most:.6g}: pass the -n "
                 f"of svm-train"
             )
-        parts = (pair.gram, pair.signs, weights, model.nu, pair.beta, b, index, REMEDIES)
-        readings.append(nu_svc_reading(f"LIBSVM{name}", kernel, *parts))
+        parts = (pair.gram, pair.signs, weights, model.nu, pair.beta, pair.b, index, REMEDIES)
+        readings.append(nu_svc_reading(f"LIBSVM{pair.name}", kernel, *parts))
     return readings
 
 

@@ -122,23 +122,20 @@ def read_nu_svc(model: NuSVC, X: Any, y: Any, sample_weight: Any) -> list[Readin
         signs = np.where(labels == 1, 1.0, -1.0)
         parts = (gram, signs, rows.weights, nu, table[0], float(model.intercept_[0]), rows.index)
         return [nu_svc_reading("NuSVC", kernel, *parts)]
+    factor = partial(rho_of, nu)
     return [
         nu_svc_reading(
-            f"NuSVC: {model.classes_[pair.first]} against {model.classes_[pair.second]}",
+            f"NuSVC{pair.name}",
             kernel,
             pair.gram,
             pair.signs,
             rows.weights[pair.chosen],
             nu,
             pair.beta,
-            float(b),
+            pair.b,
             rows.index[pair.chosen],
         )
-        for pair, b in zip(
-            one_against_one(gram, labels, len(model.classes_), table, partial(rho_of, nu)),
-            model.intercept_,
-            strict=True,
-        )
+        for pair in one_against_one(gram, labels, model.classes_, table, model.intercept_, factor)
     ]
 
 

@@ -16,7 +16,7 @@ from kernelqp.block_gram import ORIGIN, BlockGram, spread_over
 from kernelqp.gram import Gram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from kernelqp._types import Indices, Matrix, Vector
 
@@ -30,36 +30,45 @@ def one(beta: Vector) -> float:  # noqa: ARG001  # of every β
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Pair:
-    """Two labels by their numbers, their rows, +1 for the first of them, and β on these rows."""
+    """Two labels by their numbers, their rows, +1 for the first of them, and β and b on these."""
 
+    name: str
     first: int
     second: int
     chosen: Indices
     gram: Gram
     signs: Vector
     beta: Vector
+    b: float
 
 
-def one_against_one(
-    gram: Gram, labels: Indices, count: int, table: Matrix, factor: Callable[[Vector], float] = one
+def one_against_one(  # every argument is a part of the problem
+    gram: Gram,
+    labels: Indices,
+    names: Sequence[str],
+    table: Matrix,
+    shifts: Vector,
+    factor: Callable[[Vector], float] = one,
 ) -> list[Pair]:
-    """Return every pair of ``count`` labels; ``table`` has shape (count − 1, n).
+    """Return every pair of labels; ``table`` has a row less than there are ``names``, n columns.
 
-    The rows of the first label of a pair stand before those of the second. ``factor`` of a
-    pair's β is what β is going to be multiplied by before K β is asked for.
+    ``shifts`` has the b of every pair. The rows of the first label of a pair stand before those of
+    the second. ``factor`` of a pair's β is what β is going to be multiplied by before K β is asked
+    for.
     """
-    if count == 2:
-        everyone = np.arange(gram.n)
-        return [Pair(0, 1, everyone, gram, np.where(labels == 0, 1.0, -1.0), table[0])]
-    rows = [np.flatnonzero(labels == k) for k in range(count)]
-    numbers = list(combinations(range(count), 2))
+    if len(names) == 2:
+        everyone, signs = np.arange(gram.n), np.where(labels == 0, 1.0, -1.0)
+        return [Pair("", 0, 1, everyone, gram, signs, table[0], float(shifts[0]))]
+    rows = [np.flatnonzero(labels == k) for k in range(len(names))]
+    numbers = list(combinations(range(len(names)), 2))
     pairs = []
-    for i, j in numbers:
+    for (i, j), b in zip(numbers, shifts, strict=True):
         chosen = np.concatenate([rows[i], rows[j]])
         beta = np.concatenate([table[j - 1, rows[i]], table[i, rows[j]]])
         signs = np.repeat([1.0, -1.0], [rows[i].size, rows[j].size])
         part = _part(gram, chosen, rows[i].size, len(numbers))
-        pairs.append(Pair(i, j, chosen, part, signs, beta))
+        name = f": {names[i]} against {names[j]}"
+        pairs.append(Pair(name, i, j, chosen, part, signs, beta, float(b)))
     if isinstance(gram, BlockGram):
         _multiply_at_once(gram, rows, pairs, factor)
     return pairs

@@ -17,6 +17,7 @@ X, Y = load_iris(return_X_y=True)
 ORDER = np.random.default_rng(0).permutation(len(Y))
 X, Y = X[ORDER], Y[ORDER]
 NUMBERS = ("primal_value", "dual_value", "best_value", "gap", "relative_gap")
+NAMES, SHIFTS = ("a", "b", "c"), (0.5, 1.5, 2.5)
 SETS = ("support_vectors", "elbow", "left", "right", "undecided")
 
 
@@ -28,8 +29,13 @@ def table(seed=0):
 
 def test_every_pair_has_its_own_rows_labels_and_coefficients():
     beta = table()
-    found = one_against_one(BlockGram.on(RBF(gamma=0.5), X), Y, 3, beta)
+    found = one_against_one(BlockGram.on(RBF(gamma=0.5), X), Y, NAMES, beta, SHIFTS)
     assert [(p.first, p.second) for p in found] == [(0, 1), (0, 2), (1, 2)]
+    assert [(p.name, p.b) for p in found] == [
+        (": a against b", 0.5),
+        (": a against c", 1.5),
+        (": b against c", 2.5),
+    ]
     for p in found:
         assert set(p.chosen) == set(np.flatnonzero((p.first == Y) | (p.second == Y)))
         assert np.array_equal(p.signs, np.where(Y[p.chosen] == p.first, 1.0, -1.0))
@@ -48,7 +54,7 @@ def about(K, rows):
 def test_products_are_those_of_the_kernel_of_the_pair(worth, monkeypatch):
     monkeypatch.setattr(pairs, "WORTH", worth)
     kernel = RBF(gamma=0.5)
-    for p in one_against_one(BlockGram.on(kernel, X), Y, 3, table()):
+    for p in one_against_one(BlockGram.on(kernel, X), Y, NAMES, table(), SHIFTS):
         K, origin = kernel(X[p.chosen]), p.gram.middle
         assert p.signs[origin].sum() == 0
         p.gram.keep_for(p.beta)
@@ -65,7 +71,7 @@ def test_products_are_those_of_the_kernel_of_the_pair(worth, monkeypatch):
 def test_rows_that_do_not_fit_are_left_to_the_pairs():
     kernel = RBF(gamma=0.5)
     gram = BlockGram.on(kernel, X, memory=8 * len(Y) * 20)  # 20 rows of all, 10 of each pair
-    for p in one_against_one(gram, Y, 3, table()):
+    for p in one_against_one(gram, Y, NAMES, table(), SHIFTS):
         assert not p.gram.kept.products.has(p.beta)
         assert p.gram.matvec(p.beta) == pytest.approx(kernel(X[p.chosen]) @ p.beta, abs=1e-13)
 
@@ -73,8 +79,7 @@ def test_rows_that_do_not_fit_are_left_to_the_pairs():
 @pytest.mark.parametrize(
     "model", [SVC(C=10.0), SVC(max_iter=4), NuSVC(nu=0.3), LinearSVC(random_state=0)], ids=str
 )
-def test_a_report_that_is_made_later_is_that_of_the_problem_alone(model):
-    """Of an SVC: the binary model of the pair, its origin the same few rows."""
+def test_every_problem_has_a_report_of_its_own(model):
     fit(model, X, Y)
     certificate = kq.certify(model, X, Y)
     assert len(certificate.problems) == 3
