@@ -249,6 +249,10 @@ class BlockGram(Gram):
         to_origin = self.raw_matvec(self.mean_of_middle)
         return to_origin, float(to_origin[self.origin].mean())
 
+    def value_at_origin(self, values: Vector) -> float:
+        """Return what centring takes off an f of these values: its mean over the few rows."""
+        return float(values[self.middle].mean())
+
     def matvec(self, beta: Vector) -> Vector:
         """K beta, shape (n,) or (n, k) like beta."""
         if beta.ndim == 2:

@@ -177,10 +177,7 @@ class Gram:
 
     @cached_property
     def min_eigenvalue(self) -> float | None:
-        """Smallest eigenvalue before any repair; None when PSD by construction.
-
-        Computed when first read, where the Cholesky factorisation had been proof enough.
-        """
+        """Smallest eigenvalue before any repair; None when PSD by construction."""
         if self.psd_by_construction or self.measured is not None:
             return self.measured
         return float(scipy.linalg.eigvalsh(self._array, subset_by_index=[0, 0])[0])
@@ -209,9 +206,7 @@ class Gram:
 
     def weights(self, beta: Vector) -> Vector:
         """F' beta, shape (r,); for a factor only."""
-        if self.factor is None:
-            raise KernelError("weights need explicit features; this kernel has none")
-        return self.factor.T @ beta
+        return np.asarray(self.inputs.T @ beta)
 
     @cached_property
     def diagonal(self) -> Vector:
@@ -256,6 +251,10 @@ class Gram:
     def whole(self) -> "Gram":
         """Return the same with K formed, where there is one to form."""
         return self
+
+    def value_at_origin(self, values: Vector) -> float:
+        """Return what `centred` takes off an f of these values: its mean over the rows."""
+        return float(values.mean())
 
     def centred(self) -> "Gram":
         """H K H with H = I - 11'/n; kept after the first call.

@@ -105,7 +105,7 @@ def judge(reading: Reading, search: Search) -> Judgement:
         met = replace(met, noise=met.noise + imbalance_at_price(risk, met.dual, theta))
     elif met.noise > 0.5 * tol * met.size:  # rounding decides
         met, function, theta = _closely(reading, met, function, theta)
-    proved, relative = met.lower - met.noise, met.relative  # what rounding may have added is none
+    proved, relative = met.lower - met.noise, met.relative  # what rounding has added is no proof
     noise = met.noise + met.above
     if proved < 0.0 and not risk.offset.price.any():  # P is a sum of what is not negative
         proved, relative = 0.0, min(relative, relative_gap(met.primal + noise, 0.0, met.scale))
@@ -166,7 +166,7 @@ def _exactly(reading: Reading, function: Function, theta: Vector) -> tuple[Funct
     if constant is None:
         return exact, theta
     moved, _ = risk.to_centred(exact, theta)
-    off = float(exact.values.mean() - risk.function(beta).values.mean())
+    off = risk.gram.value_at_origin(exact.values - risk.function(beta).values)
     return replace(moved, exact=exact.exact), theta + off * constant
 
 

@@ -225,7 +225,7 @@ class RegularizedRisk(TwoSided):
         if not self.loss.degree > 0 or self.centring is None:
             return 0.0
         low, high = (self.n - 1) // 2, self.n // 2
-        ordered = np.partition(self.targets, (low, high))  # np.median takes five times as long
+        ordered = np.partition(self.targets, (low, high))
         return float(0.5 * ordered[low] + 0.5 * ordered[high])
 
     @property
@@ -271,7 +271,7 @@ class RegularizedRisk(TwoSided):
         constant = self.centring
         if constant is None:
             return function, theta
-        mean = float(function.values.mean())
+        mean = self.gram.value_at_origin(function.values)
         if function.weights is not None:
             moved = self.centred.function(weights=function.weights)
         else:

@@ -8,7 +8,7 @@ from operator import mul
 import numpy as np
 import pytest
 from scipy.linalg import LinAlgWarning
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import QuantileRegressor, Ridge
 from sklearn.metrics.pairwise import rbf_kernel
@@ -141,7 +141,7 @@ def test_rows_of_a_centred_kernel_are_symmetric(seed):
     y = np.where(rng.normal(size=70) > 0, 1, -1)
     model = fit(SVC(kernel="poly", degree=2, coef0=1.0, gamma=1.126, C=0.75, max_iter=50), X, y)
     found = kq.certify(model, X, y)
-    assert found.verdict.startswith("Not ")  # it was refused; rounding of 1e12 hides by how much
+    assert found.verdict.startswith("Not proved")  # rounding of entries of 1e12 is as large as P
     assert found.dual_value < found.best_value < found.primal_value
 
 
@@ -285,4 +285,16 @@ def test_f_of_0_is_not_forgotten_where_rounding_decides():
     found = kq.certify(model, K, y, tol=1e-6)
     at_0 = 1e-3 * np.abs(y - np.median(y)).sum()
     assert found.best_value <= at_0 * (1 + 1e-9)
-    assert found.verdict.startswith("Not converged" if found.primal_value > 2 * at_0 else "Not")
+    assert found.primal_value > 2.0 * at_0
+    assert found.verdict.startswith("Not converged")
+
+
+@pytest.mark.parametrize("offset", [0.0, 3.0])
+@pytest.mark.parametrize("kind", [{"kernel": "rbf"}, {"kernel": "poly", "coef0": 1.0}], ids=str)
+def test_support_vectors_of_a_converged_model_are_its_own(kind, offset):
+    """A kernel in blocks has another origin than the mean of all rows: θ is of the same one."""
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0) + offset
+    model = SVC(gamma=1 / 30, tol=1e-10, **kind).fit(X, y)
+    support = kq.certify(model, X, y).support
+    assert np.array_equal(support.support_vectors, np.sort(model.support_))
