@@ -18,6 +18,7 @@ from kernelqp.elbow import elbow_solve, solve_as_it_stands
 from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
 from kernelqp.repair import best_offset, lower_bound, repair_dual, repair_primal
 from kernelqp.scales import gap_scale, relative_gap, rounding_of_bounds, target_unit
+from kernelqp.smoothing import can_be_smoothed, smoothed_dual
 from kernelqp.solvers.active_set import from_start, settle_by_factor
 from kernelqp.solvers.kernel_qp import KernelQP
 from kernelqp.solvers.sets import CLOSE, settle_sets
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from kernelqp.progress import Progress
     from kernelqp.risk import Function, RegularizedRisk
 
+    Point: TypeAlias = tuple[Function, Vector]  # (f, θ)
+
     # a dual point, its D, and the (f, θ) that belongs to it
     Attempt: TypeAlias = tuple[Function, float, Function | None, Vector]
 
@@ -39,6 +42,7 @@ ENOUGH = 1e-6  # of tol: what an interior point solve leaves of its objective
 USUAL = 1e-3  # of tol: a larger one makes no coarser solve, whose sets would be another's
 LIMIT = 5.0  # seconds after which sets that have not settled are left to the other attempts
 CLEAR = 0.5  # of tol: the relative gap, rounding aside, below which a model is converged
+SMOOTH = 0.3  # of tol: the error of a smoothed problem
 SURE = 0.9  # of tol: the relative gap, rounding included, below which it is
 
 
@@ -119,10 +123,11 @@ class Search:
 def _primal_points(
     risk: RegularizedRisk, function: Function | None, theta: Vector
 ) -> Iterator[tuple[Function, Vector]]:
-    """Yield (f, θ) as it is, and repaired, which costs more."""
+    """Yield (f, θ) as it is; an f_β repaired too, which costs more and has no primal behind it."""
     if function is not None:
         yield function, theta
-        yield repair_primal(risk, function, best_offset(risk, function, theta))
+        if function.weights is None:
+            yield repair_primal(risk, function, best_offset(risk, function, theta))
 
 
 def attempts(
@@ -132,39 +137,91 @@ def attempts(
 
     ``start`` None is the β of the slopes at (f, θ).
 
-    The candidate's own; Newton's for a smooth loss; the optimum that sets near those of a kernel
-    model settle at; the linear system of the candidate's sets; kernel QPs near kinks, and the
-    linear system of what they find. A dual made from slopes has no f of its own that is worth a
-    look, and one solve with its sets tells whether they are those of the optimum.
+    The candidate's own, and Newton's for a smooth loss; then what there is to do for a model of
+    features, or of a kernel; and kernel QPs near kinks, with the linear systems of what they find.
     """
-    primal_only = function.weights is not None
-    if primal_only and is_smooth(risk):
-        yield _attempt(risk, slope_dual(risk, function, theta), None, theta)
-        better = function, theta
-        for steps in (1, STEPS):  # one is enough for a model that is nearly there
-            better = newton_primal(risk, *better, steps)
-            reached = better[0] if steps > 1 else None
-            yield _attempt(risk, slope_dual(risk, *better), reached, better[1])
+    features = function.weights is not None
+    if features and is_smooth(risk):
+        yield from _by_newton(risk, function, theta)
     start = slope_start(risk, function, theta) if start is None else start
-    given, dual = _attempt(risk, start, None, theta), None
+    given, repaired = _attempt(risk, start, None, theta), None
     if math.isfinite(given[1]):  # it needs no repair to be a bound
         yield given
     else:
-        dual = repair_dual(risk, start, theta)
-        yield _attempt(risk, dual, None, theta)
-    if not primal_only and _settles(risk):
+        repaired = repair_dual(risk, start, theta)
+        yield _attempt(risk, repaired, None, theta)
+    if features:
+        yield from _of_features(risk, start, repaired, (function, theta), tol)
+    else:
+        yield from _of_kernel(risk, start, repaired, (function, theta), tol)
+
+
+def _of_features(
+    risk: RegularizedRisk, start: Function, repaired: Function | None, point: Point, tol: float
+) -> Iterator[Attempt]:
+    """Yield what slopes give: near a smoothed optimum; else repaired, and by their sets.
+
+    They have no f of their own that is worth a look, and one solve tells whether their sets are
+    those of the optimum.
+    """
+    (_, theta), smoothed = point, False
+    if is_cheap(risk) and can_be_smoothed(risk):
+        for dual, function, offset in _by_smoothing(risk, *point, tol):
+            point, smoothed = (function, offset), True
+            yield _attempt(risk, dual, *point)
+    if not smoothed:
+        repaired = repaired or repair_dual(risk, start, theta)
+        yield _attempt(risk, repaired, None, theta)
+        if not is_cheap(risk):
+            yield _settled(risk, repaired, theta)
+        elif risk.row is not None and risk.row.ends:
+            found, offset = solve_as_it_stands(risk, risk.row, start, theta)
+            yield _attempt(risk, found, None, offset)
+    yield from _by_bands(risk, *point, tol)
+
+
+def _of_kernel(
+    risk: RegularizedRisk, start: Function, repaired: Function | None, point: Point, tol: float
+) -> Iterator[Attempt]:
+    """Yield what a β gives: the optimum that sets near its own settle at; repaired; by its sets."""
+    if _settles(risk):
         yield from _by_sets(risk, start.coefficients)
-    dual = repair_dual(risk, start, theta) if dual is None else dual
-    yield _attempt(risk, dual, None if primal_only else dual, theta)
-    if not (primal_only and is_cheap(risk)):
-        yield _settled(risk, dual, theta)
-    elif risk.row is not None and risk.row.ends:
-        found, offset = solve_as_it_stands(risk, risk.row, start, theta)
-        yield _attempt(risk, found, None, offset)
+    repaired = repaired or repair_dual(risk, start, point[1])
+    yield _attempt(risk, repaired, repaired, point[1])
+    yield _settled(risk, repaired, point[1])
+    yield from _by_bands(risk, *point, tol)
+
+
+def _by_bands(
+    risk: RegularizedRisk, function: Function, theta: Vector, tol: float
+) -> Iterator[Attempt]:
+    """Yield the kernel QPs near kinks, and the linear systems of what they find."""
     target = ENOUGH * min(tol, USUAL)
     for found, reached, offset in band_duals(risk, function, theta, target_unit(risk), target):
         yield _attempt(risk, found, reached, offset)
         yield _settled(risk, found, offset)
+
+
+def _by_newton(risk: RegularizedRisk, function: Function, theta: Vector) -> Iterator[Attempt]:
+    """Yield the slopes at (f, θ), after one step of Newton's, and at its end."""
+    yield _attempt(risk, slope_dual(risk, function, theta), None, theta)
+    for steps in (1, STEPS):  # one is enough for a model that is nearly there
+        function, theta = newton_primal(risk, function, theta, steps)
+        reached = function if steps > 1 else None
+        yield _attempt(risk, slope_dual(risk, function, theta), reached, theta)
+
+
+def _by_smoothing(
+    risk: RegularizedRisk, function: Function, theta: Vector, tol: float
+) -> Iterator[tuple[Function, Function, Vector]]:
+    """Yield (f_β, f, θ) that show that a model is converged, then that it is not; none far off."""
+    error = SMOOTH * tol * risk.primal_value(function, theta)
+    for part in (1.0, KNOWN):
+        found = smoothed_dual(risk, function, theta, part * error)
+        if found is None:
+            return
+        yield found
+        _, function, theta = found
 
 
 def _attempt(

@@ -23,7 +23,9 @@ def row_norms2(A: Any) -> Vector:
 
 
 def side_by_side(A: Any, B: Matrix) -> Any:
-    """Return the columns of A and of B as one matrix, sparse where A is."""
+    """Return the columns of A and of B as one matrix, sparse where A is; A itself without B."""
+    if not B.shape[1]:
+        return A
     if scipy.sparse.issparse(A):
         return scipy.sparse.hstack([A, scipy.sparse.csr_array(B)], format="csr")
     return np.hstack([A, B])

@@ -34,6 +34,7 @@ MUST_NOT_KNOW = {
     "attainment.py": ("cvxpy", *SOLVERS, *METHODS),
     "newton.py": ("cvxpy", *SOLVERS, *METHODS),
     "elbow.py": ("cvxpy", *SOLVERS, *METHODS),
+    "smoothing.py": ("cvxpy", *SOLVERS, *METHODS),
     "block_gram.py": ("kernelqp.losses", "kernelqp.risk", "cvxpy"),
     "diagonal_gram.py": ("kernelqp.losses", "kernelqp.risk", "cvxpy"),
     "judgement.py": ("cvxpy", "kernelqp.losses", *SOLVERS, *METHODS),
