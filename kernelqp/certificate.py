@@ -333,7 +333,7 @@ def dual_from_primal(risk: RegularizedRisk, function: Function, theta: Vector) -
     band = BAND * target_unit(risk)
     steepest = risk.loss.slopes(risk.targets, p + band)[1]
     flattest = risk.loss.slopes(risk.targets, p - band)[0]
-    return np.asarray(np.clip(-risk.costs * 0.5 * (steepest + flattest), low, high))
+    return np.minimum(np.maximum(-0.5 * risk.costs * (steepest + flattest), low), high)
 
 
 def offset_at(risk: RegularizedRisk, function: Function, theta: Vector) -> Vector:

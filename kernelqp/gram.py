@@ -234,7 +234,7 @@ class Gram:
         if self.factor is None:
             return _read_only(absolute_row_sums(self._array))
         with np.errstate(all="ignore"):
-            norms = np.sqrt(row_norms2(self.factor))
+            norms = np.sqrt(self.diagonal)
             return _read_only(norms * norms.sum())
 
     def submatrix(self, rows: Indices, cols: Indices | None = None) -> Matrix:

@@ -190,7 +190,7 @@ def report(judged: Judgement, n: int) -> ModelCertificate:
         relative_gap=judged.relative,
         tol=judged.tol,
         complementarity=blame,
-        support=None if sets is None else _callers(sets, judged.rows),
+        support=None if sets is None else _callers(sets, judged.rows, n),
         certified=bool(judged.relative <= judged.tol and judged.attained),
         verdict=verdict_of(judged, blame),
     )
@@ -198,13 +198,22 @@ def report(judged: Judgement, n: int) -> ModelCertificate:
 
 def _callers_shares(shares: Vector, rows: Indices, n: int) -> Vector:
     """Return what every row of the caller's has a share in; NaN for those that take no part."""
+    if _everyone(rows, n):
+        return shares
     taking_part = np.bincount(rows, minlength=n) > 0  # a row may stand in the problem twice
     return np.where(taking_part, np.bincount(rows, shares, n), np.nan)
 
 
-def _callers(sets: Support, rows: Indices) -> Support:
+def _callers(sets: Support, rows: Indices, n: int) -> Support:
     """Return the sets as the caller's row numbers."""
+    if _everyone(rows, n):
+        return sets
     own = (sets.support_vectors, sets.elbow, sets.left, sets.right, sets.undecided)
     if (rows[1:] > rows[:-1]).all():
         return Support(*(rows[chosen] for chosen in own))
     return Support(*(np.unique(rows[chosen]) for chosen in own))  # a row may come twice
+
+
+def _everyone(rows: Indices, n: int) -> bool:
+    """Whether the rows are all of the caller's n, once and in their order."""
+    return rows.size == n and bool((rows[1:] > rows[:-1]).all())

@@ -335,7 +335,7 @@ def unit_of_predictions(risk: RegularizedRisk) -> float:
     objective, is then ‖f‖²/2, the optimum itself: K → t² K takes u to t² u and P to t² P.
     """
     spent = float(np.abs(risk.offset.price).sum())
-    if not (risk.homogeneous and spent > 0):
+    if not (spent > 0 and risk.homogeneous):
         return 1.0
     mean = float(risk.costs @ risk.gram.diagonal / risk.costs.sum())
     return mean * spent / math.sqrt(2.0 * risk.n) if mean > 0 else 1.0

@@ -179,4 +179,4 @@ def _root_mean_square(risk: RegularizedRisk, targets: Vector) -> float:
 
 def _without_scale(risk: RegularizedRisk) -> bool:
     """Whether nothing but the price of the offset says how large f is."""
-    return risk.homogeneous and bool(risk.offset.price.any())
+    return bool(risk.offset.price.any()) and risk.homogeneous

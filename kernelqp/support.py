@@ -95,7 +95,8 @@ def has_sets(risk: RegularizedRisk) -> bool:
     row = risk.row
     if row is None:
         return risk.loss.zero_beyond_margin
-    return bool(np.isfinite([row.lower, row.upper]).any() or row.eps.any())
+    ends = np.isfinite(row.lower).any() or np.isfinite(row.upper).any()
+    return bool(ends or row.eps.any())
 
 
 def find_support(
@@ -115,13 +116,14 @@ def find_support(
     row = risk.local_row(beta)
     slope = gradient(risk, row, dual, theta)
     carries = away_from_zero(risk, row, beta, slope)
-    elbow, left, right = (np.zeros(risk.n, dtype=bool) for _ in range(3))
-    if risk.loss.margin and risk.loss.piecewise_linear:
-        least, most = margin_range(risk, function, theta, gap)
-        kink = risk.targets * row.q  # 1, and 0 for the perceptron loss
-        rounding = ROUNDING * unit_of_predictions(risk)
-        left, right = most < kink - rounding, least > kink + rounding
-        elbow = inside_box(risk, row, beta, slope) & ~left & ~right & tight
+    if not (risk.loss.margin and risk.loss.piecewise_linear):
+        none = np.zeros(0, dtype=np.intp)
+        return Support(np.flatnonzero(carries), none, none, none, np.arange(risk.n))
+    least, most = margin_range(risk, function, theta, gap)
+    kink = risk.targets * row.q  # 1, and 0 for the perceptron loss
+    rounding = ROUNDING * unit_of_predictions(risk)
+    left, right = most < kink - rounding, least > kink + rounding
+    elbow = inside_box(risk, row, beta, slope) & ~left & ~right & tight
     carries &= ~right
     undecided = ~(elbow | left | right)
     return Support(*(np.flatnonzero(s) for s in (carries, elbow, left, right, undecided)))

@@ -25,7 +25,7 @@ ALONE = 4000  # rows up to which one thread of BLAS is as fast: others have to b
 
 @lru_cache(maxsize=1)
 def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 class OneThread:
@@ -66,7 +66,7 @@ class OneThread:
         self._unlimit()
 
     def _limit(self) -> None:
-        limiter = _blas().limit(limits=1, user_api="blas")
+        limiter = _blas().limit(limits=1)
         limiter.__enter__()
         self._limiter = limiter
 

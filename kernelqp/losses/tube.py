@@ -79,8 +79,7 @@ class EpsilonInsensitive(LinearQuadratic):
     def slopes(self, y: Vector, p: Vector) -> tuple[Vector, Vector]:
         """Step from −1 to 0 at r = −ε and from 0 to 1 at r = ε."""
         r, e = p - y, self.epsilon
-        below, above = np.where(r <= -e, -1.0, 0.0), np.where(r >= e, 1.0, 0.0)
-        return np.where(r > e, 1.0, below), np.where(r < -e, -1.0, above)
+        return np.subtract(r > e, r <= -e, dtype=float), np.subtract(r >= e, r < -e, dtype=float)
 
     def jumps(self, y: Vector) -> Matrix:
         """R = ±ε."""
@@ -93,7 +92,7 @@ class EpsilonInsensitive(LinearQuadratic):
     def residual(self, y: Vector, p: Vector, g: Vector) -> Vector:
         """(1 − |g|)·(|r| − ε)₊ + |g|·(ε − |r|)₊ + (|g|·|r| − g·r)."""
         r = p - y
-        inside = np.clip(g, -1.0, 1.0)
+        inside = np.minimum(np.maximum(g, -1.0), 1.0)
         fitted = (1 - np.abs(inside)) * excess(r, self.epsilon) + _tube(r, inside, self.epsilon)
         return within(fitted, g, -1.0, 1.0)
 
