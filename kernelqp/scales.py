@@ -65,7 +65,8 @@ def rounding_of_bounds(risk: RegularizedRisk, dual: Function, *, closely: bool =
 
     q is the size of the sums in β'K β: (Σ |β_i| √K_ii)² for a dense K, before centring where K is
     stored, and Σ |β_i| √K_ii ‖f‖ for a factor; errors of a sum of n terms grow as √n (Higham & Mary
-    2019, SIAM J. Sci. Comput. 41, A2815). Of an exact f it is Σ |β_i f(x_i)|, without √n.
+    2019, SIAM J. Sci. Comput. 41, A2815), and ‖f‖ may be 0 by the rounding of F'β alone. Of an
+    exact f it is Σ |β_i f(x_i)|, without √n.
     ``closely`` asks for |β|'|K||β| of a kernel in blocks, which costs a product and is less.
     """
     beta = np.abs(dual.coefficients)
@@ -75,8 +76,9 @@ def rounding_of_bounds(risk: RegularizedRisk, dual: Function, *, closely: bool =
         quadratic = math.sqrt(risk.n) * risk.gram.size_of_products(beta)
     else:
         size = float(beta @ np.sqrt(np.maximum(risk.gram.summed_diagonal, 0.0)))
-        quadratic = size * (size if risk.gram.factor is None else math.sqrt(dual.norm2))
-        quadratic *= math.sqrt(risk.n)
+        quadratic = math.sqrt(risk.n) * size
+        own = math.sqrt(dual.norm2) + 0.5 * EPS * quadratic  # the rounding of F'β, once squared
+        quadratic *= size if risk.gram.factor is None else own
     return EPS * float(quadratic + 4.0 * _size_of_gain(risk, dual.coefficients))
 
 

@@ -1,10 +1,12 @@
 """What a gap is compared with, and what is known of it: far targets, huge prices, exact fits."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 import kernelqp as kq
-from kernelqp.scales import gap_scale, relative_gap
+from kernelqp.scales import gap_scale, relative_gap, rounding_of_bounds
 
 REGRESSIONS = [
     kq.QuantileRegression(),
@@ -112,3 +114,20 @@ def test_a_lower_bound_saves_the_search_and_changes_nothing(method, C):
     best = method(C=C, kernel=kq.RBF(gamma=1.0)).solve(X, y).certificate.dual_value
     for least in (-np.inf, 0.0, 0.5 * best, best):
         assert gap_scale(risk, least) == pytest.approx(gap_scale(risk), rel=1e-12)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e12])
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_of_a_factor_counts_what_cancels_in_its_weights(size, seed):
+    """F'β is 0 to rounding: its square is, and not 0; D in rational arithmetic is no less."""
+    rng = np.random.default_rng(seed)
+    X, y = size * rng.normal(size=(30, 2)), np.where(np.arange(30) < 15, 1.0, -1.0)
+    beta = y * rng.uniform(1.0, 9.0, 30)
+    for _ in range(3):
+        X[-1] -= X.T @ beta / beta[-1]  # as near to 0 as figures allow
+    risk = kq.RegularizedRisk(kq.Gram.of(kq.Linear(), X), y, 10.0, kq.losses.Hinge(), "none")
+    dual = risk.function(beta)
+    w = [sum(Fraction(a) * Fraction(b) for a, b in zip(X[:, k], beta, strict=True)) for k in (0, 1)]
+    exact = sum(Fraction(b * s) for b, s in zip(beta, y, strict=True)) - sum(v * v for v in w) / 2
+    error = abs(Fraction(risk.dual_value(dual)) - exact)
+    assert error <= rounding_of_bounds(risk, dual)
