@@ -215,9 +215,9 @@ def _by_smoothing(
     risk: RegularizedRisk, function: Function, theta: Vector, tol: float
 ) -> Iterator[tuple[Function, Function, Vector]]:
     """Yield (f_β, f, θ) that show that a model is converged, then that it is not; none far off."""
-    error = SMOOTH * tol * risk.primal_value(function, theta)
     for part in (1.0, KNOWN):
-        found = smoothed_dual(risk, function, theta, part * error)
+        error = part * SMOOTH * tol * abs(risk.primal_value(function, theta))
+        found = smoothed_dual(risk, function, theta, error)
         if found is None:
             return
         yield found

@@ -32,7 +32,8 @@ def certify(
     X, y, sample_weight
         The data of the fit, as they were given to it; y has no part in a OneClassSVM.
     tol : float
-        The relative gap up to which the model counts as converged; solvers stop near 1e-3.
+        The relative gap up to which the model counts as converged; solvers stop near 1e-3. Where P
+        is small beside min(P at f = 0, s²/mean K_ii), s the size of a target, it is of the latter.
 
     Returns
     -------

@@ -33,7 +33,9 @@ class ModelCertificate:
         The objective at the best point met on the way: what the model could have reached, as far
         as was searched, which is no farther than it takes to call it converged; known to rounding.
     gap, relative_gap, tol : float
-        primal_value − dual_value; over the scale of the problem; and what it was compared with.
+        primal_value − dual_value, in the objective's unit; over the largest of the two and the
+        scale of the problem, which is that of f = 0 or of the kernel, whichever is smaller, and
+        may be larger than both where a model fits its data well; and what that is compared with.
     complementarity : Vector, shape (n,)
         The share of every row in the gap; NaN for rows that do not take part. What they leave of it
         is 1/2 ‖f − f_β‖², no row's own: the model's f is not that of the dual point.

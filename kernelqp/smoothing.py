@@ -9,8 +9,8 @@ which differs from it near its kinks alone. In weights w and offset θ
     minimise  1/2 ‖w‖² + d'θ + Σ c_i M_i(f(x_i) + (Bθ)_i)
 
 is smooth, β = −c M' lies in the domain of D, and only rows within h/2 of a kink bend: O(n r) a step
-of Newton's and O(r²) for each of these rows, and few steps from a w that is near. D at β falls
-short of the optimum by what these rows lack.
+of Newton's and O(r²) for each of these rows, and few steps from a w that is near. D at the smoothed
+optimum falls short of the optimum by no more than these rows lack there.
 
 Source: Chen & Mangasarian (1996), A class of smoothing functions for nonlinear and mixed
 complementarity problems, Comput. Optim. Appl. 5(2), 97-138; Chapelle (2007), Training a support
@@ -28,7 +28,7 @@ from scipy.linalg import lapack
 
 from kernelqp.blame import complementarity_by_row
 from kernelqp.columns import side_by_side, weighted_gram
-from kernelqp.repair import domain_of, settle, spread
+from kernelqp.repair import domain_of, settle
 
 if TYPE_CHECKING:
     from kernelqp._types import Matrix, Vector
@@ -43,9 +43,14 @@ HALVED = 20  # times at most, a window that holds more rows than thought
 
 
 def can_be_smoothed(risk: RegularizedRisk) -> bool:
-    """Whether these are fewer features than rows, under a piecewise linear loss of finite slope."""
+    """Whether there are as many rows as unknowns, under a piecewise linear loss of finite slope.
+
+    Its offsets share no row: β can then be balanced exactly.
+    """
     factor = risk.gram.factor
     if factor is None or factor.shape[1] + risk.offset.price.size > risk.n:
+        return False
+    if not risk.offset.is_disjoint:
         return False
     low, high = risk.slopes
     return risk.loss.piecewise_linear and bool(np.isfinite(high - low).all())
@@ -56,18 +61,19 @@ def smoothed_dual(
 ) -> tuple[Function, Function, Vector] | None:
     """Return a balanced f_β and (f, θ) near the optimum, None if it is not near the (f, θ) given.
 
-    ``error``, in the unit of P, is about what D and P at them miss the optimum by; at 0 nothing can
-    be smoothed, and nothing is returned.
+    ``error`` >= 0, in the unit of P, is about what D and P at them miss the optimum by; at 0 there
+    is nothing to smooth, and nothing is returned.
     """
     assert function.weights is not None
+    if not error > 0.0:
+        return None
     r, x = function.weights.size, np.concatenate([function.weights, theta])
     with np.errstate(all="ignore"):  # where numbers are at their end nothing is found
         found = Smoothed.of(risk, x, error).solved(x, error)
     if found is None:
         return None
     x, beta = found
-    beta = settle(risk, beta) if risk.offset.is_disjoint else spread(risk, beta)
-    return risk.function(beta), risk.function(weights=x[:r]), x[r:]
+    return risk.function(settle(risk, beta)), risk.function(weights=x[:r]), x[r:]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -98,7 +104,7 @@ class Smoothed:
 
     @classmethod
     def of(cls, risk: RegularizedRisk, x: Vector, error: float) -> Smoothed:
-        """Return the problem in whose windows rows lack the error.
+        """Return the problem in whose windows rows lack no more than the error at x.
 
         At the optimum as many rows are on kinks as there are unknowns; near x there may be more.
         """
@@ -111,7 +117,7 @@ class Smoothed:
         penalty, price = np.ones(x.size), np.zeros(x.size)
         penalty[x.size - m :], price[x.size - m :] = 0.0, risk.offset.price
         p = design @ x
-        # a row lacks (high − low) h/24 at most where all places in its windows are alike
+        # the mean of what rows spread evenly over a window lack is at most (high − low) h/24
         window = 24.0 * error / (x.size * float((high - low).mean()))
         for _ in range(HALVED):
             found = cls(design, penalty, price, kinks, low, high, window)
@@ -159,7 +165,9 @@ class Smoothed:
         start, bend = float(x @ penalised + self.price @ step), float(step @ penalised)
         low, high, before, after = 0.0, 1.0, -promised, math.inf
         t = 1.0
-        for _ in range(TRIES):
+        for k in range(TRIES):
+            if k:
+                t = low + (high - low) * before / (before - after)
             beta, below = self.slopes(p + t * change)
             slope = start + t * bend - float(beta @ change)
             if slope <= FLAT * promised and (t == 1.0 or slope >= -FLAT * promised):
@@ -168,5 +176,4 @@ class Smoothed:
                 high, after = t, slope
             else:
                 low, before = t, slope
-            t = low + (high - low) * before / (before - after)
         return t, beta, below

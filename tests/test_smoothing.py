@@ -8,7 +8,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, make_classificat
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
-from kernelqp import RBF, Gram, Linear, RegularizedRisk, certify, losses
+from kernelqp import RBF, Gram, Linear, Offset, RegularizedRisk, certify, losses
 from kernelqp.certificate import dual_from_primal
 from kernelqp.repair import lower_bound, repair_dual
 from kernelqp.smoothing import Smoothed, can_be_smoothed, smoothed_dual
@@ -85,19 +85,37 @@ def test_slopes_at_the_optimum_itself_are_no_bound(name):
 
 def test_rows_in_windows_lack_the_error_where_many_are_near():
     risk = problem("tube", "none")
-    risk = replace(risk, targets=np.full(risk.n, 0.3))  # at w = 0 every row is on a kink
-    x = np.zeros(risk.gram.factor.shape[1])
+    off = 1e-4 * np.linspace(-0.5, 0.5, risk.n)
+    risk = replace(risk, targets=0.3 + off)  # at w = 0 every row is near a kink
+    x, p = np.zeros(risk.gram.factor.shape[1]), np.zeros(risk.n)
     smoothed = Smoothed.of(risk, x, 1e-2)
-    beta = smoothed.slopes(np.zeros(risk.n))[0]
-    lacking = risk.loss.residual(risk.targets, np.zeros(risk.n), -beta / risk.costs)
-    assert 0.0 <= float(risk.costs @ lacking) <= 2e-2
+    beta = smoothed.slopes(p)[0]
+    lacking = float(risk.costs @ risk.loss.residual(risk.targets, p, -beta / risk.costs))
+    assert 2e-3 <= lacking <= 1e-2
+    wider = replace(smoothed, window=4.0 * smoothed.window).slopes(p)[0]
+    assert risk.costs @ risk.loss.residual(risk.targets, p, -wider / risk.costs) > 1e-2
 
 
 @pytest.mark.parametrize("times", [-30.0, 30.0])
-def test_a_model_far_off_is_left_to_others(times):
+def test_a_model_far_off_is_left_to_others_at_the_first_step(times, monkeypatch):
     risk = problem("hinge", "none")
     w, theta, best = optimum(risk)
+    monkeypatch.setattr(Smoothed, "_search", lambda *_: pytest.fail("a step was made"))
     assert smoothed_dual(risk, risk.function(weights=times * w), theta, 1e-6 * best) is None
+
+
+def test_slopes_are_those_of_the_point_however_a_search_ends(monkeypatch):
+    """Also where its tries are spent before the slope along the step is small."""
+    monkeypatch.setattr("kernelqp.smoothing.TRIES", 2)
+    monkeypatch.setattr("kernelqp.smoothing.FLAT", 1e-12)
+    risk = problem("hinge", "none")
+    x, _, best = optimum(risk)
+    smoothed = Smoothed.of(risk, x, 1e-4 * best)
+    p, change = smoothed.design @ x, smoothed.design @ (0.5 * x)
+    t, beta, below = smoothed._search(x, p, 0.5 * x, change, 1e-3 * best)
+    assert 0.0 < t < 1.0
+    assert np.array_equal(beta, smoothed.slopes(p + t * change)[0])
+    assert np.array_equal(below, smoothed.slopes(p + t * change)[1])
 
 
 def test_without_an_error_nothing_is_found():
@@ -124,6 +142,8 @@ def test_what_can_be_smoothed():
         (Gram.of(Linear(), X), losses.Logistic()),  # no row
     ):
         assert not can_be_smoothed(RegularizedRisk(gram, y, costs, loss))
+    shared = Offset.spanned(np.column_stack([np.ones(risk.n), X[:, 0]]), constant=True)
+    assert not can_be_smoothed(replace(risk, offset=shared))
     few = np.arange(20)  # rows of 30 features
     gram = Gram.of(Linear(), X[few])
     assert not can_be_smoothed(RegularizedRisk(gram, y[few], 1.0, losses.Hinge()))

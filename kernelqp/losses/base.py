@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelqp._types import Indices, Matrix, Vector
-from kernelqp.arrays import owned
 from kernelqp.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -69,9 +68,10 @@ class Row:
     upper: Vector
 
     def __post_init__(self) -> None:
-        for name in ("q", "eps", "ridge", "lower", "upper"):
-            kept = owned(np.asarray(getattr(self, name), dtype=np.float64))
-            object.__setattr__(self, name, kept)
+        for field in fields(self):
+            kept = np.array(getattr(self, field.name), dtype=np.float64)
+            kept.flags.writeable = False
+            object.__setattr__(self, field.name, kept)
 
     def value(self, beta: Vector) -> Vector:
         """Gain of each β, −inf outside the box; the ends compare exactly."""
