@@ -68,7 +68,7 @@ class Function:
         """Return t f."""
         return Function(
             t * self.values,
-            t * t * self.norm2,
+            t * (t * self.norm2),  # t² alone may be lost to underflow
             None if self.beta is None else t * self.beta,
             None if self.weights is None else t * self.weights,
             self.by_values,

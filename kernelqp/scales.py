@@ -61,12 +61,12 @@ def relative_gap(primal: float, dual: float, scale: float, noise: float = 0.0) -
 
 
 def rounding_of_bounds(risk: RegularizedRisk, dual: Function, *, closely: bool = False) -> float:
-    """Return the rounding of D, eps (√n q + 4 Σ |β| (|q| + ε + ridge |β|/2)).
+    """Return the rounding of D, eps (√m q + 4 Σ |β| (|q| + ε + ridge |β|/2)).
 
     q is the size of the sums in β'K β: (Σ |β_i| √K_ii)² for a dense K, before centring where K is
-    stored, and Σ |β_i| √K_ii ‖f‖ for a factor; errors of a sum of n terms grow as √n (Higham & Mary
-    2019, SIAM J. Sci. Comput. 41, A2815), and ‖f‖ may be 0 by the rounding of F'β alone. Of an
-    exact f it is Σ |β_i f(x_i)|, without √n.
+    stored, and Σ |β_i| √K_ii ‖f‖ for a factor, where ‖f‖ may be 0 by the rounding of F'β alone;
+    errors of a sum of m terms grow as √m (Higham & Mary 2019, SIAM J. Sci. Comput. 41, A2815), and
+    m is n, and r where features are more. Of an exact f it is Σ |β_i f(x_i)|, without √m.
     ``closely`` asks for |β|'|K||β| of a kernel in blocks, which costs a product and is less.
     """
     beta = np.abs(dual.coefficients)
@@ -76,9 +76,12 @@ def rounding_of_bounds(risk: RegularizedRisk, dual: Function, *, closely: bool =
         quadratic = math.sqrt(risk.n) * risk.gram.size_of_products(beta)
     else:
         size = float(beta @ np.sqrt(np.maximum(risk.gram.summed_diagonal, 0.0)))
-        quadratic = math.sqrt(risk.n) * size
-        own = math.sqrt(dual.norm2) + 0.5 * EPS * quadratic  # the rounding of F'β, once squared
-        quadratic *= size if risk.gram.factor is None else own
+        factor = risk.gram.factor
+        if factor is None:
+            quadratic = math.sqrt(risk.n) * size * size
+        else:
+            error = math.sqrt(max(factor.shape)) * size  # eps times that is lost in F'β
+            quadratic = error * (math.sqrt(dual.norm2) + 0.5 * EPS * error)
     return EPS * float(quadratic + 4.0 * _size_of_gain(risk, dual.coefficients))
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.svm import LinearSVC
 
 import kernelqp as kq
 from kernelqp.certificate import Candidate, certify_candidate
@@ -82,3 +83,25 @@ def test_a_risk_keeps_the_targets_that_it_was_given():
     assert again.certificate.certified
     for array in (own.targets, own.costs, own.offset.basis, own.offset.price):
         assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("size", [1e70, 1e80, 1e100, 1e120])
+def test_a_scale_whose_square_is_lost_to_underflow_gives_no_false_bound(size, loss):
+    """1/2 w'w at the margin: t β with t = 1/(C ‖x‖²) once had the norm t² ‖f‖² = 0."""
+    X, y = size * np.array([[1.0], [-1.0], [1.7]]), np.array([1, -1, 1])
+    model = LinearSVC(C=1e4, loss=loss, fit_intercept=False).fit(X / size, y)
+    model.coef_ = np.array([[1.0000001 / size]])
+    found = kq.certify(model, X, y)
+    assert found.dual_value <= 0.5 / size / size
+    assert found.primal_value == pytest.approx(0.5 / size / size, rel=1e-6, abs=0.0)
+
+
+@pytest.mark.parametrize("t", [1e-201, 1e-160, 1.0, 1e160])
+def test_the_norm_of_a_scaled_function_is_that_of_its_coefficients(t):
+    risk = kq.RegularizedRisk(
+        kq.Gram.dense(np.array([[2.0]])), np.ones(1), 1.0, kq.losses.Hinge(), "none"
+    )
+    f = risk.function(np.array([1.0 / np.sqrt(t)])).scaled(t)
+    assert f.norm2 == pytest.approx(2.0 * t, rel=1e-12, abs=0.0)
+    assert f.coefficients[0] * f.values[0] == pytest.approx(2.0 * t, rel=1e-12, abs=0.0)

@@ -4,6 +4,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 
 import kernelqp as kq
 from kernelqp.scales import gap_scale, relative_gap, rounding_of_bounds
@@ -131,3 +134,29 @@ def test_rounding_of_a_factor_counts_what_cancels_in_its_weights(size, seed):
     exact = sum(Fraction(b * s) for b, s in zip(beta, y, strict=True)) - sum(v * v for v in w) / 2
     error = abs(Fraction(risk.dual_value(dual)) - exact)
     assert error <= rounding_of_bounds(risk, dual)
+
+
+@pytest.mark.parametrize(("n", "r"), [(1, 200_000), (2, 100_000)])
+def test_rounding_counts_the_sums_over_many_features_of_few_rows(n, r):
+    """SciPy adds the terms of a sparse row one after another."""
+    X = scipy.sparse.random(n, r, density=0.15, random_state=0, format="csr")
+    risk = kq.RegularizedRisk(kq.Gram.from_factor(X), np.ones(n), 10.0, kq.losses.Hinge(), "none")
+    dual = risk.function(np.full(n, 8.0 / 7.0))
+    b, columns = Fraction(8.0 / 7.0), X.tocsc()
+    w = [b * sum(map(Fraction, values)) for values in np.split(columns.data, columns.indptr[1:-1])]
+    exact = n * b - sum(v * v for v in w) / 2
+    noise = rounding_of_bounds(risk, dual)
+    assert abs(Fraction(risk.dual_value(dual)) - exact) <= noise
+    assert noise <= 1e-11 * dual.norm2
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_rounding_of_plain_data_is_small(size):
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = size * StandardScaler().fit_transform(X), np.where(y > 0, 1.0, -1.0)
+    risk = kq.RegularizedRisk(
+        kq.Gram.of(kq.Linear(), X), y, 1.0 / size**2, kq.losses.Hinge()
+    ).centred
+    found = risk.solve(tol=1e-6)
+    noise = rounding_of_bounds(risk, risk.function(found.beta))
+    assert 0.0 < noise <= 1e-12 * found.value
