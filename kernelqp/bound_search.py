@@ -216,7 +216,7 @@ def _by_smoothing(
 ) -> Iterator[tuple[Function, Function, Vector]]:
     """Yield (f_β, f, θ) that show that a model is converged, then that it is not; none far off."""
     for part in (1.0, KNOWN):
-        error = part * SMOOTH * tol * abs(risk.primal_value(function, theta))
+        error = part * SMOOTH * tol * risk.primal_value(function, theta)
         found = smoothed_dual(risk, function, theta, error)
         if found is None:
             return

@@ -61,8 +61,8 @@ def smoothed_dual(
 ) -> tuple[Function, Function, Vector] | None:
     """Return a balanced f_β and (f, θ) near the optimum, None if it is not near the (f, θ) given.
 
-    ``error`` >= 0, in the unit of P, is about what D and P at them miss the optimum by; at 0 there
-    is nothing to smooth, and nothing is returned.
+    ``error``, in the unit of P, is about what D and P at them miss the optimum by; at 0 or less
+    there is nothing to smooth, and nothing is returned.
     """
     assert function.weights is not None
     if not error > 0.0:

@@ -118,10 +118,12 @@ def test_slopes_are_those_of_the_point_however_a_search_ends(monkeypatch):
     assert np.array_equal(below, smoothed.slopes(p + t * change)[1])
 
 
-def test_without_an_error_nothing_is_found():
+@pytest.mark.parametrize("error", [0.0, -1e-3])
+def test_without_an_error_nothing_is_tried(error, monkeypatch):
     risk = problem("hinge", "none")
     w, theta, _ = optimum(risk)
-    assert smoothed_dual(risk, risk.function(weights=w), theta, 0.0) is None
+    monkeypatch.setattr(Smoothed, "of", lambda *_: pytest.fail("it was tried"))
+    assert smoothed_dual(risk, risk.function(weights=w), theta, error) is None
 
 
 def test_an_offset_that_no_row_near_a_kink_sees_is_left_to_others():

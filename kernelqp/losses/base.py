@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelqp._types import Indices, Matrix, Vector
+from kernelqp.arrays import freeze
 from kernelqp.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Row:
     def __post_init__(self) -> None:
         for field in fields(self):
             kept = np.array(getattr(self, field.name), dtype=np.float64)
-            kept.flags.writeable = False
+            freeze(kept)
             object.__setattr__(self, field.name, kept)
 
     def value(self, beta: Vector) -> Vector:
