@@ -151,8 +151,8 @@ def main():
         "certify_cost",
         rows,
         f"of {len(rows)} fits {len(done)} had converged, and the certificate cost {ratios(done)}; "
-        f"of the {len(not_done)} others, which stopped before that, {ratios(not_done)}, and of the "
-        f"{len(ended)} that converge when they are let, {ratios(ended)} that does; of the "
+        f"of the {len(not_done)} others, which stopped before that, {ratios(not_done)}, and over a "
+        f"fit that converges, which {len(ended)} of them have, {ratios(ended)}; of the "
         f"{len(long)} fits of {LONG:g} s and more {min(long):.2f} to {max(long):.1f} times; after "
         f"shorter ones it took {median(short) * 1e3:.0f} ms in the median, "
         f"{max(short) * 1e3:.0f} at most; the reports of all problems of a model of several, made "

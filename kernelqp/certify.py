@@ -27,13 +27,14 @@ def certify(
     ----------
     model : fitted estimator
         scikit-learn's SVC, LinearSVC, SVR, LinearSVR, NuSVC, NuSVR, OneClassSVM, Ridge,
-        KernelRidge, LogisticRegression (l2), SGDClassifier, QuantileRegressor (alpha 0), a pipeline
-        that ends in one of them, or a ``kernelqp.foreign.LibsvmModel``.
+        KernelRidge, LogisticRegression (l2; of two classes, or by liblinear), SGDClassifier (l2;
+        hinge, squared_hinge, log_loss), QuantileRegressor (alpha 0), a pipeline that ends in one of
+        them, or a ``kernelqp.foreign.LibsvmModel``.
     X, y, sample_weight
         The data of the fit, as they were given to it; y has no part in a OneClassSVM.
     tol : float
-        The relative gap up to which the model counts as converged; solvers stop near 1e-3. Where P
-        is small beside min(P at f = 0, s²/mean K_ii), s the size of a target, it is of the latter.
+        The relative gap up to which the model counts as converged; solvers stop near 1e-3. Relative
+        to P, or, where P is less, to min(P at f = 0, s²/mean K_ii), s the size of a target.
 
     Returns
     -------

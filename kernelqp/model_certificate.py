@@ -66,7 +66,8 @@ class ModelCertificate:
     problems: Sequence[ModelCertificate] = ()
 
     def __str__(self) -> str:
-        return f"{self.name}, {self.objective}\n{self.verdict}"
+        several = f" (the worst of {len(self.problems)})" if self.problems else ""
+        return f"{self.name}{several}, {self.objective}\n{self.verdict}"
 
 
 class Problems(Sequence[ModelCertificate]):

@@ -104,9 +104,9 @@ def _without_point(run: Run) -> dict[str, Any]:
 
 def of_model(found: ModelCertificate) -> dict[str, Any]:
     """Return the report of `kernelqp certify --json`."""
-    names = ("name", "objective", "primal_value", "dual_value", "best_value", "relative_gap", "tol")
+    names = ("name", "objective", "primal_value", "dual_value", "best_value", "gap")
     sets = found.support
-    return {name: getattr(found, name) for name in names} | {
+    return {name: getattr(found, name) for name in (*names, "relative_gap", "tol")} | {
         "certified": found.certified,
         "support_vectors": None if sets is None else len(sets.support_vectors),
         "verdict": found.verdict,

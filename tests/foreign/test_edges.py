@@ -222,6 +222,15 @@ def test_ends_that_are_close_are_told_apart():
     assert float(at) - float(low) == pytest.approx(found.gap, rel=0.05)
 
 
+def test_ends_that_are_closer_than_the_model_is_are_told_apart():
+    X, y, _ = small(1)
+    found = kq.certify(fit(LinearSVC(loss="hinge", max_iter=1, tol=1e-9), X, y), X, y)
+    assert found.relative_gap > 1e-2
+    assert 1e-12 < 1.0 - found.dual_value / found.best_value < 1e-6
+    low, high = re.search(r"between (\S+) and (\S+); the model", found.verdict).groups()
+    assert float(low) < float(high)
+
+
 def test_shares_are_read_only():
     X, y, _ = small(2)
     found = kq.certify(SVC().fit(X, y), X, y)

@@ -142,3 +142,9 @@ def test_the_rows_of_all_pairs_are_computed_once(model, monkeypatch):
     certificate = kq.certify(model, X, Y, tol=0.1)
     assert certificate.certified
     assert len(asked) == 1
+
+
+def test_the_worst_of_several_says_of_how_many():
+    found = kq.certify(SVC().fit(X, Y), X, Y)
+    assert str(found).startswith(f"{found.name} (the worst of 3), {found.objective}")
+    assert str(found.problems[0]).startswith(f"{found.problems[0].name}, ")
