@@ -13,4 +13,4 @@ def check_tol(tol: Any) -> None:
     """Raise ParameterError unless tol is a positive finite number."""
     number = not isinstance(tol, bool) and isinstance(tol, Real)
     if not (number and math.isfinite(tol) and tol > 0):
-        raise ParameterError(f"tol must be a positive number; got {tol!r}")
+        raise ParameterError(f"tol must be a positive number; got {tol!r}: pass one like 1e-6")

@@ -80,7 +80,10 @@ def load_data(path: Path, target: str | None) -> tuple[Any, Any]:
         with path.open(newline="", encoding="utf-8-sig") as file:
             names, *rows = [row for row in csv.reader(file) if row]
         if target not in names:
-            raise InputError(f"{path} has the columns {', '.join(names)}: name one with --target")
+            asked = "" if target is None else f", not {target}"
+            raise InputError(
+                f"{path} has the columns {', '.join(names)}{asked}: name one with --target"
+            )
         table = np.array(rows, dtype=str)
         labels = table[:, names.index(target)]
         X = np.delete(table, names.index(target), axis=1).astype(np.float64)

@@ -62,7 +62,9 @@ def kernel_of(model: Any, gamma: float) -> Kernel:
         "precomputed": Precomputed,
     }
     if model.kernel not in table:
-        raise refuse(model, f"its kernel {model.kernel!r} is none of {', '.join(table)}")
+        raise refuse(
+            model, f"its kernel {model.kernel!r} is none of {', '.join(table)}; fit with one"
+        )
     kernel: Kernel = table[model.kernel]()
     return kernel
 
@@ -260,7 +262,7 @@ def read_kernel_ridge(model: KernelRidge, X: Any, y: Any, sample_weight: Any) ->
         raise refuse(model, f"it has {dual.shape[1]} targets; certify one at a time")
     if np.ndim(model.alpha) or not float(model.alpha) > 0:
         raise refuse(
-            model, f"alpha is {model.alpha!r}; a single positive number is a kernel machine"
+            model, f"alpha is {model.alpha!r}; fit with one positive number, a kernel machine"
         )
     precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
     if not precomputed and not np.array_equal(read_features(model.X_fit_)[0], read_features(X)[0]):

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from kernelqp._types import Indices, Vector
     from kernelqp.losses import Loss
 
+ONLY_L2 = "only l2 is a kernel machine; fit with l2"
+
 
 def class_factors(model: Any, labels: Indices, weights: Vector | None) -> Vector:
     """Return the weight of every class; None and "balanced" as scikit-learn has them.
@@ -137,9 +139,11 @@ def classifier_readings(  # noqa: PLR0913, PLR0917  # every argument is a part o
 def read_linear_svc(model: LinearSVC, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """LinearSVC: 1/2 ‖w‖² + (b/t)²/2 + C Σ s ξ, ξ squared by default; b is penalised."""
     if model.penalty != "l2":
-        raise refuse(model, f"its penalty is {model.penalty!r}; only l2 is a kernel machine")
+        raise refuse(model, f"its penalty is {model.penalty!r}: {ONLY_L2}")
     if model.multi_class != "ovr":
-        raise refuse(model, "multi_class='crammer_singer' is one problem over all classes")
+        raise refuse(
+            model, "multi_class='crammer_singer' is one problem over all classes; fit with 'ovr'"
+        )
     squared = model.loss == "squared_hinge"
     loss = SquaredHinge() if squared else Hinge()
     t = liblinear_intercept(model)
@@ -162,7 +166,7 @@ def read_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: Any)
     penalty = getattr(model, "penalty", "deprecated")
     C = float("inf") if penalty is None else float(model.C)
     if np.isfinite(C) and (penalty not in ("l2", "deprecated") or model.l1_ratio):
-        raise refuse(model, "its penalty is not l2")
+        raise refuse(model, f"its penalty is not l2: {ONLY_L2}")
     if len(model.classes_) > 2 and model.solver != "liblinear":
         raise refuse(
             model, "the multinomial loss is one problem over all classes; fit one against the rest"
@@ -181,18 +185,22 @@ def read_sgd(model: SGDClassifier, X: Any, y: Any, sample_weight: Any) -> list[R
     """SGDClassifier: alpha/2 ‖w‖² + (1/n) Σ s loss, the intercept free."""
     fitted(model, "coef_")
     if model.early_stopping:
-        raise refuse(model, "early_stopping=True held rows back that nobody names")
+        raise refuse(model, "early_stopping=True held rows back that nobody names; fit without it")
     if not float(model.alpha) > 0:
-        raise refuse(model, f"alpha is {model.alpha!r}: without a penalty it is no kernel machine")
+        raise refuse(
+            model,
+            f"alpha is {model.alpha!r}: without a penalty it is no kernel machine; fit with "
+            f"alpha > 0",
+        )
     losses: dict[str, tuple[Loss, str]] = {
         "hinge": (Hinge(), "max(0, 1 - y (w'x + b))"),
         "squared_hinge": (SquaredHinge(), "max(0, 1 - y (w'x + b))^2"),
         "log_loss": (Logistic(), "log(1 + exp(-y (w'x + b)))"),
     }
     if model.loss not in losses:
-        raise refuse(model, f"its loss is {model.loss!r}; {', '.join(losses)} can be read")
+        raise refuse(model, f"its loss is {model.loss!r}; fit with one of {', '.join(losses)}")
     if model.penalty != "l2":
-        raise refuse(model, f"its penalty is {model.penalty!r}; only l2 is a kernel machine")
+        raise refuse(model, f"its penalty is {model.penalty!r}: {ONLY_L2}")
     loss, words = losses[model.loss]
     n = len(np.ravel(np.asarray(y)))
     alpha, t = float(model.alpha), "free" if model.fit_intercept else "none"
@@ -239,10 +247,10 @@ def read_ridge(model: Ridge, X: Any, y: Any, sample_weight: Any) -> list[Reading
         raise refuse(model, f"it has {len(w)} targets; certify one at a time")
     if np.ndim(model.alpha) or not float(model.alpha) > 0:
         raise refuse(
-            model, f"alpha is {model.alpha!r}; a single positive number is a kernel machine"
+            model, f"alpha is {model.alpha!r}; fit with one positive number, a kernel machine"
         )
     if model.positive:
-        raise refuse(model, "positive=True is a constraint on the weights")
+        raise refuse(model, "positive=True is a constraint on the weights; fit with positive=False")
     alpha = float(model.alpha)
     objective = f"{sum_of(model, sample_weight)} (y - w'x - b)^2 + {alpha:g} |w|^2"
     return [
@@ -267,7 +275,8 @@ def read_quantile(model: QuantileRegressor, X: Any, y: Any, sample_weight: Any) 
     w, rows = np.ravel(fitted(model, "coef_")), Rows.read(model, X, sample_weight)
     if model.alpha:
         raise refuse(
-            model, "its penalty is the l1 norm; only alpha=0, plain quantile regression, can be"
+            model,
+            "its penalty is the l1 norm; fit with alpha=0, plain quantile regression, which can be",
         )
     tau = float(model.quantile)
     mean = "1/n sum" if sample_weight is None else "1/sum(s) sum s"

@@ -106,7 +106,10 @@ def unpenalised_reading(  # noqa: PLR0913, PLR0917  # every argument is a part o
     p = X @ w + b
     theta = offset.basis.T @ p / n
     if np.abs(offset.basis @ theta - p).max() > 1e-7 * np.abs(p).max():
-        raise refuse(model, "its predictions are lost to rounding in features of such sizes")
+        raise refuse(
+            model,
+            "its predictions are lost to rounding in features of such sizes; fit scaled ones",
+        )
     function, theta = risk.to_centred(risk.function(weights=np.zeros(1)), theta)
     candidate = Candidate(function=function, theta=theta)
     return Reading(name, objective, risk, candidate, 1.0, rows.index, remedies)

@@ -146,7 +146,9 @@ class Rows:
 
     def _check_length(self, values: Any) -> None:
         if len(values) != self.n:
-            raise DataError(f"X has {self.n} rows, y has {len(values)}")
+            raise DataError(
+                f"X has {self.n} rows, y has {len(values)}: pass the X and y of the fit"
+            )
 
 
 def check_numbers(name: str, *values: Any) -> None:

@@ -21,6 +21,8 @@ FAMILIES = (
 def read(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """Return the problems that a fitted model claims to have solved; refuse an unknown type."""
     del X, y, sample_weight
+    if isinstance(model, type):
+        raise UnreadableModel(f"{model.__name__} cannot be certified: a class; fit a model of it")
     kind = type(model)
     inside = ""
     if hasattr(model, "best_estimator_"):

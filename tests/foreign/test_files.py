@@ -273,6 +273,9 @@ def test_a_csv_and_a_skops_model(tmp_path):
     result = CliRunner().invoke(app, ["certify", str(path), str(data), "--target", "label"])
     assert result.exit_code == 0, result.output
     assert "Converged" in result.stdout
+    result = CliRunner().invoke(app, ["certify", str(path), str(data), "--target", "e"])
+    assert result.exit_code == 2
+    assert "the columns a, b, c, d, label, not e: name one with" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("option", ["-c", "-p", "-n"])

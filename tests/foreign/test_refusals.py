@@ -53,7 +53,7 @@ def refused(model, match, X=X, y=TWO, s=None, kind=UnreadableModel):
     ids=str,
 )
 def test_other_objectives_of_a_known_classifier(model, reason):
-    refused(fit(model, X, TWO), rf"^{type(model).__name__} .*{reason}")
+    refused(fit(model, X, TWO), rf"^{type(model).__name__} .*{reason}.*; fit with ")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_other_objectives_of_a_known_classifier(model, reason):
     ids=lambda v: str(v)[:45] if not isinstance(v, np.ndarray) else "",
 )
 def test_other_problems(model, y, reason):
-    refused(fit(model, X, y), rf"^{type(model).__name__} .*{reason}", y=y)
+    refused(fit(model, X, y), rf"^{type(model).__name__} .*{reason}.*; (fit|certify) ", y=y)
 
 
 def test_crammer_singer_of_two_classes_is_another_problem_too():
@@ -124,10 +124,11 @@ def test_a_model_of_models_says_where_they_are():
 
 
 @pytest.mark.parametrize(
-    "thing", [None, 3, "svc", SVC, object()], ids=["None", "number", "name", "class", "object"]
+    "thing", [None, 3, "svc", object()], ids=["None", "number", "name", "object"]
 )
 def test_what_is_no_estimator(thing):
     refused(thing, "cannot be certified: no reader knows it")
+    refused(SVC, "^SVC cannot be certified: a class; fit a model of it")
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ def test_other_features(name):
 def test_a_y_of_another_length(name, change):
     model, data, y = fitted(name)
     other = y[:-5] if change == "shorter" else np.r_[y, y]
-    refused(model, r"X has 50 rows, y has (45|100)", data, other, kind=kq.InputError)
+    refused(model, r"X has 50 rows, y has (45|100): pass", data, other, kind=kq.InputError)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
