@@ -196,11 +196,12 @@ class Perceptron(HardMarginForms, Method):
         """Return (R/M)², more than which no order of the rows makes mistakes; infinite without M.
 
         M is the margin of the hard margin through the origin of the kernel's space (of k + 1 where
-        the intercept is penalised), at its upper bound on 1/M².
+        the intercept is penalised), at its upper bound on 1/M² with the rounding of that.
         """
         best = super().solve(X, y, sample_weight)
         if isinstance(best, Infeasible):
             return float("inf")
         page = MarginPage.read_data(self, X, y, sample_weight, "auto", None)
         radius2 = float(page.engine_gram.diagonal.max())
-        return radius2 * 2.0 * float(best.certificate.primal_value)
+        known = best.certificate
+        return radius2 * 2.0 * float(known.primal_value + known.rounding)
