@@ -183,9 +183,15 @@ def _of_features(
 def _of_kernel(
     risk: RegularizedRisk, start: Function, repaired: Function | None, point: Point, tol: float
 ) -> Iterator[Attempt]:
-    """Yield what a β gives: the optimum that sets near its own settle at; repaired; by its sets."""
+    """Yield what a β gives: the optimum that sets near its own settle at; repaired; by its sets.
+
+    Of a smooth loss what Newton's method gives from its w first, where the kernel has features.
+    """
     if _settles(risk):
         yield from _by_sets(risk, start.coefficients)
+    if risk.gram.factor is not None and is_smooth(risk):
+        weights = risk.gram.weights(start.coefficients)
+        yield from _by_newton(risk, risk.function(weights=weights), point[1])
     repaired = repaired or repair_dual(risk, start, point[1])
     yield _attempt(risk, repaired, repaired, point[1])
     yield _settled(risk, repaired, point[1])

@@ -92,7 +92,8 @@ def gram_of(model: Any, gamma: float, X: Any) -> Gram:
         return gram_on(kernel_of(model, gamma), X)
     except KernelError as error:
         text = str(error).split(" Ask for")[0].rstrip(".")
-        raise refuse(model, f"{text}; what it solved is no convex problem") from error
+        words = f"{text}; what it solved is no convex problem; fit with a kernel that is PSD"
+        raise refuse(model, words) from error
 
 
 def positions(model: Any, rows: Rows) -> Indices:
@@ -112,7 +113,7 @@ def positions(model: Any, rows: Rows) -> Indices:
         raise refuse(
             model,
             "its support vectors are not rows of X where support_ says; pass the data of the fit, "
-            "rows in their order",
+            "rows in their order, and its sample_weight",
         )
     return index
 
@@ -283,7 +284,7 @@ def read_kernel_ridge(model: KernelRidge, X: Any, y: Any, sample_weight: Any) ->
             None,
             rows.index,
             2.0 * alpha,
-            ("raise alpha",),
+            ("raise alpha", "scale the features"),
         )
     ]
 

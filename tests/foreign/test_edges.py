@@ -231,6 +231,26 @@ def test_ends_that_are_closer_than_the_model_is_are_told_apart():
     assert float(low) < float(high)
 
 
+@pytest.mark.filterwarnings("ignore:Singular matrix:UserWarning")  # by scikit-learn, of its fit
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0])
+@pytest.mark.parametrize("size", [1e2, 1e4, 1e6])
+def test_a_kernel_with_features_is_bounded_where_its_matrix_is_lost_to_rounding(size, alpha, kind):
+    """The small side holds the figures: K, of rank 2, is singular to all of its own."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X @ [1.0, 2.0] + 0.5 * rng.normal(size=60)
+    X = (size * X).astype(kind)
+    Z = X.astype(np.float64)
+    w = np.linalg.solve(Z.T @ Z + alpha * np.eye(2), Z.T @ y)
+    optimum = float(((y - Z @ w) ** 2).sum() + alpha * w @ w)
+    found = kq.certify(fit(KernelRidge(alpha=alpha), X, y), X, y)
+    assert found.dual_value <= optimum * (1.0 + 1e-9)
+    assert found.dual_value == pytest.approx(optimum, rel=1e-3)
+    assert found.best_value == pytest.approx(optimum, rel=1e-3)
+    assert found.certified == (found.primal_value <= 1.001 * optimum)
+
+
 def test_shares_are_read_only():
     X, y, _ = small(2)
     found = kq.certify(SVC().fit(X, y), X, y)
