@@ -151,8 +151,8 @@ def main():
         "certify_cost",
         rows,
         f"of {len(rows)} fits {len(done)} had converged, and the certificate cost {ratios(done)}; "
-        f"of the {len(not_done)} others, which stopped before that, {ratios(not_done)}, and over a "
-        f"fit that converges, which {len(ended)} of them have, {ratios(ended)}; of the "
+        f"of the {len(not_done)} others, which stopped before that, {ratios(not_done)} "
+        f"({len(ended)} of them converge when they are let: {ratios(ended, 'that fit')}); of the "
         f"{len(long)} fits of {LONG:g} s and more {min(long):.1g} to {max(long):.1f} times; after "
         f"shorter ones it took {median(short) * 1e3:.0f} ms in the median, "
         f"{max(short) * 1e3:.0f} at most; the reports of all problems of a model of several, made "
@@ -161,10 +161,10 @@ def main():
     )
 
 
-def ratios(rows):
+def ratios(rows, fit="the fit"):
     """Return the least, the greatest and the median ratio in words."""
     found = [row["ratio"] for row in rows]
-    return f"{min(found):.1g} to {max(found):.1f} times the fit, median {median(found):.1f}"
+    return f"{min(found):.1g} to {max(found):.1f} times {fit}, median {median(found):.1f}"
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import numpy as np
 from kernelqp.band import band_duals, is_cheap
 from kernelqp.certificate import slope_start
 from kernelqp.elbow import elbow_solve, solve_as_it_stands
-from kernelqp.newton import STEPS, is_smooth, newton_primal, slope_dual
+from kernelqp.newton import STEPS, WIDE, is_smooth, newton_primal, slope_dual
 from kernelqp.repair import best_offset, lower_bound, repair_dual, repair_primal
 from kernelqp.scales import gap_scale, relative_gap, rounding_of_bounds, target_unit
 from kernelqp.smoothing import can_be_smoothed, smoothed_dual
@@ -185,11 +185,13 @@ def _of_kernel(
 ) -> Iterator[Attempt]:
     """Yield what a β gives: the optimum that sets near its own settle at; repaired; by its sets.
 
-    Of a smooth loss what Newton's method gives from its w first, where the kernel has features.
+    Of a smooth loss what Newton's method gives from its w first, where the kernel has features and
+    no more than a Hessian is formed of.
     """
     if _settles(risk):
         yield from _by_sets(risk, start.coefficients)
-    if risk.gram.factor is not None and is_smooth(risk):
+    factor = risk.gram.factor
+    if factor is not None and factor.shape[1] <= WIDE and is_smooth(risk):
         weights = risk.gram.weights(start.coefficients)
         yield from _by_newton(risk, risk.function(weights=weights), point[1])
     repaired = repaired or repair_dual(risk, start, point[1])

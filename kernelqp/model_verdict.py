@@ -39,11 +39,9 @@ def _verdict(judged: Judgement, blame: Vector) -> str:
         return f"Converged: {above} (between {lower:.10g} and {most:.10g})."
     carried, d = _carried(blame[np.unique(judged.rows)]), _digits(judged.relative)
     if judged.excess > tol:
-        d = max(d, _digits(abs(best - lower) / abs(best) if best else 0.0))
-        return (
-            f"Not converged: {above} (between {lower:.{d}g} and {best:.{d}g}; the model is at "
-            f"{primal:.{d}g}); {carried}{judged.remedy}."
-        )
+        apart = max(d, _digits(abs(best - lower) / abs(best) if best else 0.0))
+        ends = f"(between {lower:.{apart}g} and {best:.{apart}g}; the model is at {primal:.{d}g})"
+        return f"Not converged: {above} {ends}; {carried}{judged.remedy}."
     ends = f"(between {lower:.{d}g} and {most:.{d}g})"
     return f"Not proved: {above} {ends}; {carried}{judged.remedy}."
 

@@ -65,8 +65,9 @@ def rounding_of_bounds(risk: RegularizedRisk, dual: Function, *, closely: bool =
 
     q is the size of the sums in β'K β: (Σ |β_i| √K_ii)² for a dense K, before centring where K is
     stored, and Σ |β_i| √K_ii ‖f‖ for a factor, where ‖f‖ may be 0 by the rounding of F'β alone;
-    errors of a sum of m terms grow as √m (Higham & Mary 2019, SIAM J. Sci. Comput. 41, A2815), and
-    m is n, and r where features are more. Of an exact f it is Σ |β_i f(x_i)|, without √m.
+    errors of a sum of m terms grow as √m where they are independent (Higham & Mary 2019, SIAM J.
+    Sci. Comput. 41, A2815), and m is n, and r where features are more. Of an exact f it is
+    Σ |β_i f(x_i)|, without √m.
     ``closely`` asks for |β|'|K||β| of a kernel in blocks, which costs a product and is less.
     """
     beta = np.abs(dual.coefficients)

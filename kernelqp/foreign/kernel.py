@@ -74,26 +74,26 @@ def of_rows(function: Any) -> Any:
     return lambda X, Z: pairwise_kernels(X, Z, metric=function)
 
 
-def gram_on(kernel: Kernel, X: Any) -> Gram:
-    """Return the Gram of a kernel on X: in blocks where it need not be measured."""
-    in_blocks = kernel.psd and kernel.features(X) is None
-    return BlockGram.on(kernel, X) if in_blocks else Gram.of(kernel, X)
-
-
-def gram_of(model: Any, gamma: float, X: Any) -> Gram:
-    """Return the Gram of a model's kernel.
+def gram_on(name: str, kernel: Kernel, X: Any) -> Gram:
+    """Return the Gram of a model's kernel on X: in blocks where it need not be measured.
 
     Raises
     ------
     UnreadableModel
-        If the kernel is not PSD on X: what was solved is then no convex problem.
+        If its values are no kernel's, or it is not PSD on X: that was no convex problem.
     """
     try:
-        return gram_on(kernel_of(model, gamma), X)
+        in_blocks = kernel.psd and kernel.features(X) is None
+        return BlockGram.on(kernel, X) if in_blocks else Gram.of(kernel, X)
     except KernelError as error:
-        text = str(error).split(" Ask for")[0].rstrip(".")
-        words = f"{text}; what it solved is no convex problem; fit with a kernel that is PSD"
-        raise refuse(model, words) from error
+        text, _, repair = str(error).partition(" Ask for")  # which is no remedy of a model's
+        more = "; what it solved is no convex problem: fit with a kernel that is" if repair else ""
+        raise UnreadableModel(f"{name} cannot be certified: {text.rstrip('.')}{more}") from error
+
+
+def gram_of(model: Any, gamma: float, X: Any) -> Gram:
+    """Return the Gram of a model's kernel, or refuse it."""
+    return gram_on(type(model).__name__, kernel_of(model, gamma), X)
 
 
 def positions(model: Any, rows: Rows) -> Indices:
@@ -262,9 +262,7 @@ def read_kernel_ridge(model: KernelRidge, X: Any, y: Any, sample_weight: Any) ->
     if dual.ndim > 1 and dual.shape[1] > 1:
         raise refuse(model, f"it has {dual.shape[1]} targets; certify one at a time")
     if np.ndim(model.alpha) or not float(model.alpha) > 0:
-        raise refuse(
-            model, f"alpha is {model.alpha!r}; fit with one positive number, a kernel machine"
-        )
+        raise refuse(model, f"alpha is {model.alpha!r}; fit with one positive number")
     precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
     if not precomputed and not np.array_equal(read_features(model.X_fit_)[0], read_features(X)[0]):
         raise refuse(model, "it was fitted on other rows than X; pass the data of the fit")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelqp.errors import InputError, KernelError
+from kernelqp.errors import InputError
 from kernelqp.foreign.kernel import dual_reading, gram_on, on_rows
 from kernelqp.foreign.libsvm_file import LibsvmModel
 from kernelqp.foreign.nu import nu_svc_reading, nu_svr_reading, one_class_reading, rho_of
@@ -177,11 +177,5 @@ def _eight_figures(X: Matrix, d: int) -> Matrix:
 
 
 def _gram(model: LibsvmModel, X: Matrix) -> Gram:
-    """Return the Gram of the file's kernel; refuse one that is not PSD on X."""
-    try:
-        return gram_on(model.kernel, X)
-    except KernelError as error:
-        text = str(error).split(" Ask for")[0].rstrip(".")
-        raise UnreadableModel(
-            f"the model file cannot be certified: {text}; what it solved is no convex problem"
-        ) from error
+    """Return the Gram of the file's kernel, or refuse it."""
+    return gram_on("the model file", model.kernel, X)

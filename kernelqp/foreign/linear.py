@@ -166,7 +166,7 @@ def read_logistic(model: LogisticRegression, X: Any, y: Any, sample_weight: Any)
     penalty = getattr(model, "penalty", "deprecated")
     C = float("inf") if penalty is None else float(model.C)
     if np.isfinite(C) and (penalty not in ("l2", "deprecated") or model.l1_ratio):
-        raise refuse(model, f"its penalty is not l2: {ONLY_L2}")
+        raise refuse(model, f"its penalty has an l1 part: {ONLY_L2}")
     if len(model.classes_) > 2 and model.solver != "liblinear":
         raise refuse(
             model, "the multinomial loss is one problem over all classes; fit one against the rest"
@@ -246,9 +246,7 @@ def read_ridge(model: Ridge, X: Any, y: Any, sample_weight: Any) -> list[Reading
     if np.ndim(w) > 1 and len(w) > 1:
         raise refuse(model, f"it has {len(w)} targets; certify one at a time")
     if np.ndim(model.alpha) or not float(model.alpha) > 0:
-        raise refuse(
-            model, f"alpha is {model.alpha!r}; fit with one positive number, a kernel machine"
-        )
+        raise refuse(model, f"alpha is {model.alpha!r}; fit with one positive number")
     if model.positive:
         raise refuse(model, "positive=True is a constraint on the weights; fit with positive=False")
     alpha = float(model.alpha)
@@ -276,7 +274,7 @@ def read_quantile(model: QuantileRegressor, X: Any, y: Any, sample_weight: Any) 
     if model.alpha:
         raise refuse(
             model,
-            "its penalty is the l1 norm; fit with alpha=0, plain quantile regression, which can be",
+            "its penalty is the l1 norm; fit with alpha=0, which is plain quantile regression",
         )
     tau = float(model.quantile)
     mean = "1/n sum" if sample_weight is None else "1/sum(s) sum s"

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 FAMILIES = (
     "SVC, LinearSVC, SVR, LinearSVR, NuSVC, NuSVR, OneClassSVM, Ridge, KernelRidge, "
-    "LogisticRegression (l2), SGDClassifier, QuantileRegressor (alpha=0), pipelines that end in "
-    "one of them, and LIBSVM model files"
+    "LogisticRegression (l2; of two classes, or by liblinear), SGDClassifier (l2; hinge, "
+    "squared_hinge, log_loss), QuantileRegressor (alpha=0), pipelines that end in one of them, and "
+    "LIBSVM model files"
 )
 
 
@@ -22,7 +23,9 @@ def read(model: Any, X: Any, y: Any, sample_weight: Any) -> list[Reading]:
     """Return the problems that a fitted model claims to have solved; refuse an unknown type."""
     del X, y, sample_weight
     if isinstance(model, type):
-        raise UnreadableModel(f"{model.__name__} cannot be certified: a class; fit a model of it")
+        raise UnreadableModel(
+            f"{model.__name__} cannot be certified: it is a class; pass a fitted model"
+        )
     kind = type(model)
     inside = ""
     if hasattr(model, "best_estimator_"):

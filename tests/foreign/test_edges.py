@@ -18,6 +18,7 @@ import kernelqp as kq
 from kernelqp.block_gram import BlockGram
 from kernelqp.foreign import read
 from kernelqp.judgement import _exactly
+from kernelqp.newton import WIDE
 from tests.foreign.fits import fit
 
 NEAR = (0.993, 0.999, 1.0003, 1.003)  # the true gap over tol
@@ -249,6 +250,31 @@ def test_a_kernel_with_features_is_bounded_where_its_matrix_is_lost_to_rounding(
     assert found.dual_value == pytest.approx(optimum, rel=1e-3)
     assert found.best_value == pytest.approx(optimum, rel=1e-3)
     assert found.certified == (found.primal_value <= 1.001 * optimum)
+
+
+def test_a_kernel_of_very_many_features_is_left_to_its_matrix(monkeypatch):
+    """Without a Hessian Newton's steps take longer than the n x n system."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, WIDE + 1)) / np.arange(1, WIDE + 2)
+    y = rng.normal(size=20)
+    model = fit(KernelRidge(alpha=1e-3), X, y)
+    model.dual_coef_ = 1.05 * model.dual_coef_
+    monkeypatch.setattr("kernelqp.bound_search.newton_primal", lambda *_: pytest.fail("called"))
+    found = kq.certify(model, X, y)
+    assert found.verdict.startswith("Not converged")
+    assert found.best_value == pytest.approx(found.dual_value, rel=1e-6)
+
+
+def test_only_a_kernel_that_is_not_psd_is_said_to_be_no_convex_problem():
+    X = np.array([[1.0], [2.0], [4.0]])
+    model = fit(KernelRidge(), X, np.ones(3))
+    model.X_fit_ = 1e160 * X
+    with pytest.raises(kq.InputError, match=r"^KernelRidge cannot be.*finite.*scale") as e:
+        kq.certify(model, model.X_fit_, np.ones(3))
+    assert "convex" not in str(e.value)
+    model = fit(KernelRidge(kernel="precomputed", alpha=2.0), np.diag([1.0, -1.0, 1.0]), np.ones(3))
+    with pytest.raises(kq.InputError, match=r"is no convex problem: fit with a kernel that is$"):
+        kq.certify(model, np.diag([1.0, -1.0, 1.0]), np.ones(3))
 
 
 def test_shares_are_read_only():

@@ -42,8 +42,8 @@ def refused(model, match, X=X, y=TWO, s=None, kind=UnreadableModel):
     ("model", "reason"),
     [
         (LinearSVC(penalty="l1", dual=False, **SEEDED), "penalty is 'l1'"),
-        (LogisticRegression(l1_ratio=1.0, solver="liblinear", **SEEDED), "not l2"),
-        (LogisticRegression(l1_ratio=0.5, solver="saga", **SEEDED), "not l2"),
+        (LogisticRegression(l1_ratio=1.0, solver="liblinear", **SEEDED), "an l1 part"),
+        (LogisticRegression(l1_ratio=0.5, solver="saga", **SEEDED), "an l1 part"),
         (SGDClassifier(penalty="l1", **SEEDED), "penalty is 'l1'"),
         (SGDClassifier(penalty="elasticnet", **SEEDED), "penalty is 'elasticnet'"),
         (SGDClassifier(penalty=None, **SEEDED), "penalty is None"),
@@ -128,7 +128,7 @@ def test_a_model_of_models_says_where_they_are():
 )
 def test_what_is_no_estimator(thing):
     refused(thing, "cannot be certified: no reader knows it")
-    refused(SVC, "^SVC cannot be certified: a class; fit a model of it")
+    refused(SVC, "^SVC cannot be certified: it is a class; pass a fitted model")
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_sets_settle_where_all_of_k_does_not_fit(monkeypatch):
     model = SVC(tol=0.1).fit(X, y)
     room = 8 * 300 * 200  # 200 rows
 
-    def tight(kernel, X):
+    def tight(_, kernel, X):
         return BlockGram.on(kernel, X, room)
 
     monkeypatch.setattr("kernelqp.foreign.kernel.gram_on", tight)
