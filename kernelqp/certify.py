@@ -27,9 +27,9 @@ def certify(
     ----------
     model : fitted estimator
         scikit-learn's SVC, LinearSVC, SVR, LinearSVR, NuSVC, NuSVR, OneClassSVM, Ridge,
-        KernelRidge, LogisticRegression (l2; of two classes, or by liblinear), SGDClassifier (l2;
-        hinge, squared_hinge, log_loss), QuantileRegressor (alpha 0), a pipeline that ends in one of
-        them, or a ``kernelqp.foreign.LibsvmModel``.
+        KernelRidge, LogisticRegression (l2 or C = inf; of two classes, or by liblinear),
+        SGDClassifier (l2; hinge, squared_hinge, log_loss), QuantileRegressor (alpha=0), a pipeline
+        that ends in one of them, or a ``kernelqp.foreign.LibsvmModel``.
     X, y, sample_weight
         The data of the fit, as they were given to it; y has no part in a OneClassSVM.
     tol : float

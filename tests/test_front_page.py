@@ -4,6 +4,9 @@ import json
 import re
 from pathlib import Path
 
+from kernelqp import certify
+from kernelqp.foreign.registry import FAMILIES
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
@@ -26,6 +29,12 @@ def test_every_quoted_result_is_stored():
         record = json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text())
         assert record["claim"] in README
         assert record["versions"]["kernelqp"]
+
+
+def test_the_models_that_can_be_certified_are_said_alike():
+    models = FAMILIES.split(", pipelines")[0]
+    assert f"scikit-learn's {models}" in " ".join(README.split())
+    assert f"scikit-learn's {models}" in " ".join(certify.__doc__.split())
 
 
 def test_the_table_of_solvers_is_the_stored_matrix():

@@ -74,7 +74,7 @@ def of_rows(function: Any) -> Any:
     return lambda X, Z: pairwise_kernels(X, Z, metric=function)
 
 
-def gram_on(name: str, kernel: Kernel, X: Any) -> Gram:
+def gram_in_blocks(name: str, kernel: Kernel, X: Any) -> Gram:
     """Return the Gram of a model's kernel on X: in blocks where it need not be measured.
 
     Raises
@@ -93,7 +93,7 @@ def gram_on(name: str, kernel: Kernel, X: Any) -> Gram:
 
 def gram_of(model: Any, gamma: float, X: Any) -> Gram:
     """Return the Gram of a model's kernel, or refuse it."""
-    return gram_on(type(model).__name__, kernel_of(model, gamma), X)
+    return gram_in_blocks(type(model).__name__, kernel_of(model, gamma), X)
 
 
 def positions(model: Any, rows: Rows) -> Indices:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelqp.errors import InputError
-from kernelqp.foreign.kernel import dual_reading, gram_on, on_rows
+from kernelqp.foreign.kernel import dual_reading, gram_in_blocks, on_rows
 from kernelqp.foreign.libsvm_file import LibsvmModel
 from kernelqp.foreign.nu import nu_svc_reading, nu_svr_reading, one_class_reading, rho_of
 from kernelqp.foreign.pairs import Pair, one, one_against_one
@@ -178,4 +178,4 @@ def _eight_figures(X: Matrix, d: int) -> Matrix:
 
 def _gram(model: LibsvmModel, X: Matrix) -> Gram:
     """Return the Gram of the file's kernel, or refuse it."""
-    return gram_on("the model file", model.kernel, X)
+    return gram_in_blocks("the model file", model.kernel, X)

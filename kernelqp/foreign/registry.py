@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 FAMILIES = (
     "SVC, LinearSVC, SVR, LinearSVR, NuSVC, NuSVR, OneClassSVM, Ridge, KernelRidge, "
-    "LogisticRegression (l2; of two classes, or by liblinear), SGDClassifier (l2; hinge, "
-    "squared_hinge, log_loss), QuantileRegressor (alpha=0), pipelines that end in one of them, and "
-    "LIBSVM model files"
+    "LogisticRegression (l2 or C = inf; of two classes, or by liblinear), SGDClassifier (l2; "
+    "hinge, squared_hinge, log_loss), QuantileRegressor (alpha=0), pipelines that end in one of "
+    "them, and LIBSVM model files"
 )
 
 

@@ -145,7 +145,7 @@ def test_sets_settle_where_all_of_k_does_not_fit(monkeypatch):
     def tight(_, kernel, X):
         return BlockGram.on(kernel, X, room)
 
-    monkeypatch.setattr("kernelqp.foreign.kernel.gram_on", tight)
+    monkeypatch.setattr("kernelqp.foreign.kernel.gram_in_blocks", tight)
     monkeypatch.setattr("kernelqp.bound_search.band_duals", lambda *_: iter(()))
     monkeypatch.setattr(
         "kernelqp.bound_search._settled", lambda _, dual, theta: (dual, dual, theta)
